@@ -192,8 +192,7 @@ static void launch(void **args, cudaStream_t stream)
 	must(row(mod_launch(function, GRID, 1, 1, BLOCK, 1, 1, 0, stream, args, NULL),
 		 "cuLaunchKernel",
 		 "f=vec_add, gridDimX=%d, gridDimY=1, gridDimZ=1, blockDimX=%d, blockDimY=1, "
-		 "blockDimZ=1, "
-		 "sharedMemBytes=0 bytes, hStream=" PTR,
+		 "blockDimZ=1, sharedMemBytes=0 bytes, hStream=" PTR,
 		 GRID, BLOCK, hex(stream)),
 	     "cuLaunchKernel");
 }
@@ -284,8 +283,7 @@ static void use_device(void)
 	if (err == cudaErrorInsufficientDriver || err == cudaErrorNoDevice || (!err && !count)) {
 		fprintf(stderr,
 			"cuda_events_test: this machine has no GPU that CUDA can use (%d); run it "
-			"with the stand-in: "
-			"LD_LIBRARY_PATH=.output/standin\n",
+			"with the stand-in: LD_LIBRARY_PATH=.output/standin\n",
 			err);
 		exit(NO_GPU);
 	}

@@ -30,7 +30,7 @@ static void load_nvperf(const char *cupti)
 	dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 }
 
-static bool load(struct cupti_found *f, const char *path)
+static bool counters_find_load(struct cupti_found *f, const char *path)
 {
 	load_nvperf(path);
 	f->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -58,7 +58,7 @@ static bool load_glob(struct cupti_found *f, const char *dir, int major)
 	snprintf(pattern, sizeof(pattern), "%s/libcupti.so.%d", dir, major);
 	if (!glob(pattern, 0, NULL, &g))
 		for (size_t i = g.gl_pathc; i-- && !found;)
-			found = load(f, g.gl_pathv[i]);
+			found = counters_find_load(f, g.gl_pathv[i]);
 	globfree(&g);
 	return found;
 }
@@ -103,7 +103,7 @@ static bool load_major(struct cupti_found *f, int major)
 			return true;
 	}
 	snprintf(name, sizeof(name), "libcupti.so.%d", major);
-	return load(f, name);
+	return counters_find_load(f, name);
 }
 
 const char *cupti_find(struct cupti_found *f, const char *path, int cuda_major)
@@ -113,7 +113,7 @@ const char *cupti_find(struct cupti_found *f, const char *path, int cuda_major)
 		for (int major = MAJOR_MAX; major >= MAJOR_MIN; major--)
 			if (load_glob(f, path, major))
 				return NULL;
-		if (load(f, path))
+		if (counters_find_load(f, path))
 			return NULL;
 		if (!*why_text) {
 			const char *err = dlerror();
@@ -130,7 +130,6 @@ const char *cupti_find(struct cupti_found *f, const char *path, int cuda_major)
 	if (!*why_text)
 		snprintf(why_text, sizeof(why_text),
 			 "libcupti was not found; it comes with the CUDA toolkit, or with pip "
-			 "install "
-			 "nvidia-cuda-cupti: name it with --cupti PATH");
+			 "install nvidia-cuda-cupti: name it with --cupti PATH");
 	return why_text;
 }

@@ -67,7 +67,7 @@ static void *watch_main(void *unused)
 	_exit(0);
 }
 
-static void prepare(void)
+static void counters_helper_prepare(void)
 {
 	static const char *const unwanted[] = { "CUDA_VISIBLE_DEVICES", "CUDA_INJECTION64_PATH",
 						"NVTX_INJECTION64_PATH", "LD_PRELOAD" };
@@ -137,7 +137,7 @@ static void fall_back(struct device *d, const char *why)
 	d->due_ns = d->start_ns + d->period_ns;
 }
 
-static bool choose(struct device *d, const char *no_cupti)
+static bool counters_helper_choose(struct device *d, const char *no_cupti)
 {
 	const char *why = no_cupti;
 
@@ -262,7 +262,7 @@ static bool reported_to_begin(void)
 	}
 }
 
-static int run(char **argv)
+static int counters_helper_run(char **argv)
 {
 	const char *no_cupti = NULL;
 
@@ -283,7 +283,7 @@ static int run(char **argv)
 		no_cupti = "";
 	}
 	for (int i = 0; i < ndevices; i++)
-		if (!choose(&devices[i], no_cupti))
+		if (!counters_helper_choose(&devices[i], no_cupti))
 			return 1;
 	announce();
 	send_kind(COUNTERS_READY);
@@ -345,7 +345,7 @@ static int help(char **argv)
 	return 0;
 }
 
-static bool number(const char *text, uint64_t *out)
+static bool counters_helper_number(const char *text, uint64_t *out)
 {
 	uint64_t v = 0;
 
@@ -362,14 +362,14 @@ int main(int argc, char **argv)
 {
 	uint64_t fd;
 
-	if (argc != COUNTERS_ARGC || !number(argv[COUNTERS_ARG_FD], &fd) || fd > 1 << 20 ||
-	    !number(argv[COUNTERS_ARG_INTERVAL], &interval_ns) ||
+	if (argc != COUNTERS_ARGC || !counters_helper_number(argv[COUNTERS_ARG_FD], &fd) ||
+	    fd > 1 << 20 || !counters_helper_number(argv[COUNTERS_ARG_INTERVAL], &interval_ns) ||
 	    interval_ns < COUNTERS_INTERVAL_MIN_NS)
 		return 2;
 	sock = (int)fd;
 	fcntl(sock, F_SETFD, FD_CLOEXEC);
 	send_open(sock);
-	prepare();
+	counters_helper_prepare();
 	/* The libraries' own clean-up at exit is not wanted: it may wait for threads that wait. */
-	_exit(strcmp(argv[COUNTERS_ARG_MODE], "help") ? run(argv) : help(argv));
+	_exit(strcmp(argv[COUNTERS_ARG_MODE], "help") ? counters_helper_run(argv) : help(argv));
 }

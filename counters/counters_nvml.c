@@ -151,10 +151,9 @@ bool nvml_open(void)
 	for (size_t i = 0; i < ARRAY_LEN(paths) && !lib; i++)
 		lib = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL);
 	if (!lib) {
-		send_text(COUNTERS_ERROR,
-			  "no counters: libnvidia-ml.so.1 (NVML) was not found; it is part of "
-			  "NVIDIA's driver, "
-			  "and in a container needs the 'utility' driver capability");
+		send_text(COUNTERS_ERROR, "no counters: libnvidia-ml.so.1 (NVML) was not found; it "
+					  "is part of NVIDIA's driver, and in a container needs "
+					  "the 'utility' driver capability");
 		return false;
 	}
 #define RESOLVE(name, args) *(void **)&nvml.name = dlsym(lib, #name);

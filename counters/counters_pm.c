@@ -74,8 +74,7 @@ static const char *why_not(const char *what, int err)
 	case CUPTI_PRIVILEGES:
 	case CUPTI_VIRTUALIZED_PRIVILEGES:
 		return "the driver lets only administrators profile: run as root, or load the "
-		       "module with "
-		       "NVreg_RestrictProfilingToAdminUsers=0";
+		       "module with NVreg_RestrictProfilingToAdminUsers=0";
 	case CUPTI_VIRTUALIZED:
 		return "it is a virtual GPU without profiling: let the host enable it for the vGPU";
 	case CUPTI_CONFIDENTIAL:
@@ -184,7 +183,8 @@ static size_t passes_with(struct pm *p, const char *name)
 	return passes;
 }
 
-static void take(struct pm *p, const struct device *d, const struct wanted *w, const char *name)
+static void counters_pm_take(struct pm *p, const struct device *d, const struct wanted *w,
+			     const char *name)
 {
 	struct pm_metric *m = &p->metrics[p->n];
 	size_t len = strlen(name);
@@ -201,7 +201,7 @@ static void take(struct pm *p, const struct device *d, const struct wanted *w, c
 
 /* The name that the chip has and that fits; NULL: none. *passes: of the best that does not fit;
  * 0: the chip has none. */
-static const char *choose(struct pm *p, const struct wanted *w, size_t *passes)
+static const char *counters_pm_choose(struct pm *p, const struct wanted *w, size_t *passes)
 {
 	const char *own[2] = { w->name, NULL };
 	const char *const *names = w->row ? w->row->pm : own;
@@ -229,15 +229,14 @@ static bool choose_all(struct device *d, struct pm *p)
 
 		if (w->row && !w->row->pm)
 			continue;
-		name = choose(p, w, &passes);
+		name = counters_pm_choose(p, w, &passes);
 		if (name) {
-			take(p, d, w, name);
+			counters_pm_take(p, d, w, name);
 			d->given |= 1ULL << i;
 		} else if (w->asked && passes) {
 			send_text(COUNTERS_ERROR,
 				  "--metrics: with '%s' the list needs %zu passes on %s, and "
-				  "samples have one: leave it "
-				  "out, or ask for it alone",
+				  "samples have one: leave it out, or ask for it alone",
 				  w->name, passes, p->chip);
 			return false;
 		} else if (!w->row) {
@@ -328,7 +327,7 @@ static int set_trigger(struct pm *p, const struct device *d)
 }
 
 /* All that comes before the start. */
-static int begin(struct pm *p, const struct device *d)
+static int counters_pm_begin(struct pm *p, const struct device *d)
 {
 	struct pm_enable enable = { .size = SIZE(struct pm_enable, object),
 				    .device = (size_t)d->ordinal };
@@ -354,7 +353,7 @@ static int begin(struct pm *p, const struct device *d)
 	return fresh_image(p);
 }
 
-static int start(struct pm *p)
+static int counters_pm_start(struct pm *p)
 {
 	struct pm_object o = { .size = SIZE(struct pm_object, object), .object = p->object };
 
@@ -446,7 +445,7 @@ bool pm_open(struct device *d, uint64_t interval_ns, const char **reason)
 	}
 	err = host_open(&p->host, p->chip, p->availability, p->names, (size_t)p->n);
 	if (!err)
-		err = begin(p, d);
+		err = counters_pm_begin(p, d);
 	if (err) {
 		*reason = why_not("sampling does not begin", err);
 		d->given = 0;
@@ -494,8 +493,7 @@ static int64_t offset_of(struct pm *p, const struct device *d, uint64_t at)
 		if (offset == (int64_t)(at - now))
 			send_text(COUNTERS_WARN,
 				  "GPU %u: CUPTI's sample times are on no clock of this machine: "
-				  "samples carry the time "
-				  "when they were read",
+				  "samples carry the time when they were read",
 				  d->index);
 		else
 			send_text(
@@ -604,9 +602,9 @@ static void restart(struct device *d)
 	int err;
 
 	end(p);
-	err = begin(p, d);
+	err = counters_pm_begin(p, d);
 	if (!err)
-		err = start(p);
+		err = counters_pm_start(p);
 	if (err) {
 		give_up(d, "sampling does not begin anew", err);
 		return;
@@ -615,14 +613,13 @@ static void restart(struct device *d)
 	if (!p->restarts++)
 		send_text(COUNTERS_WARN,
 			  "GPU %u: samples were lost, the hardware's buffer was full: give a "
-			  "longer --interval, or fewer "
-			  "--metrics",
+			  "longer --interval, or fewer --metrics",
 			  d->index);
 }
 
 bool pm_start(struct device *d)
 {
-	int err = start(d->pm);
+	int err = counters_pm_start(d->pm);
 
 	if (err)
 		give_up(d, "sampling does not start", err);
@@ -690,9 +687,9 @@ static void help_rows(const char *chip)
 
 		if (!w.row->pm)
 			continue;
-		name = choose(p, &w, &passes);
+		name = counters_pm_choose(p, &w, &passes);
 		if (name)
-			take(p, &d, &w, name);
+			counters_pm_take(p, &d, &w, name);
 		send_text(COUNTERS_LINE, "  %-14s %s", w.name,
 			  name	   ? name
 			  : passes ? "- (does not fit)"

@@ -63,7 +63,7 @@ bool send_alive(void)
 }
 
 /* 0, -EAGAIN: no room, or another -errno: nobody is there. */
-static int put(const void *msg, size_t n, int wait_ms)
+static int counters_send_put(const void *msg, size_t n, int wait_ms)
 {
 	struct pollfd p = { .fd = sock, .events = POLLOUT };
 
@@ -87,7 +87,7 @@ static int put(const void *msg, size_t n, int wait_ms)
 /* What is there goes, if there is room. */
 static int flush(int wait_ms)
 {
-	int err = batch_len ? put(batch, batch_len, wait_ms) : 0;
+	int err = batch_len ? counters_send_put(batch, batch_len, wait_ms) : 0;
 
 	if (err != -EAGAIN)
 		batch_len = 0;
@@ -180,7 +180,7 @@ void send_text(enum counters_level level, const char *fmt, ...)
 	m.t.len = (__u32)n;
 	pthread_mutex_lock(&lock);
 	flush(PATIENCE_MS);
-	put(&m, m.t.h.size, PATIENCE_MS);
+	counters_send_put(&m, m.t.h.size, PATIENCE_MS);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -193,7 +193,7 @@ void send_kind(enum counters_kind kind)
 	flush(PATIENCE_MS);
 	tell_losses();
 	flush(PATIENCE_MS);
-	put(&h, sizeof(h), PATIENCE_MS);
+	counters_send_put(&h, sizeof(h), PATIENCE_MS);
 	pthread_mutex_unlock(&lock);
 }
 

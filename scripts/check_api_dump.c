@@ -23,8 +23,7 @@ static void put_func(const struct api_func *f)
 		const struct api_arg *a = &f->args[i];
 
 		printf("%s{\"name\":\"%s\",\"type\":%d,\"abi\":%d,\"dir\":%d,\"width\":%d,"
-		       "\"signed\":%d,\"deref\":%d,"
-		       "\"max\":%d,\"unit\":%d",
+		       "\"signed\":%d,\"deref\":%d,\"max\":%d,\"unit\":%d",
 		       i ? "," : "", a->name, a->type, a->abi, a->dir, a->width, a->is_signed,
 		       a->deref, a->max, a->unit);
 		put_name("count", a->count);
@@ -68,9 +67,8 @@ static void put_xlat(const struct xlat *x)
 int main(void)
 {
 	printf("{\"fields\":{\"INT\":%d,\"UINT\":%d,\"SIZE\":%d,\"PTR\":%d,\"STREAM\":%d,\"FUNC\":%"
-	       "d,\"ENUM\":%d,\"FLAGS\":%d,"
-	       "\"BOOL\":%d,\"FLOAT\":%d,\"DIM3\":%d,\"STR\":%d,\"BYTES\":%d,\"UNKNOWN\":%d,"
-	       "\"OPEN\":%d}}\n",
+	       "d,\"ENUM\":%d,\"FLAGS\":%d,\"BOOL\":%d,\"FLOAT\":%d,\"DIM3\":%d,\"STR\":%d,"
+	       "\"BYTES\":%d,\"UNKNOWN\":%d,\"OPEN\":%d}}\n",
 	       FIELD_INT, FIELD_UINT, FIELD_SIZE, FIELD_PTR, FIELD_STREAM, FIELD_FUNC, FIELD_ENUM,
 	       FIELD_FLAGS, FIELD_BOOL, FIELD_FLOAT, FIELD_DIM3, FIELD_STR, FIELD_BYTES,
 	       FIELD_UNKNOWN, FIELD_OPEN);

@@ -65,11 +65,11 @@ MAY_INCLUDE = {
     'user/advise/rules': 'user/advise user/event user/event/memory user/event/scopes user/sums user/util user/util/table',
     'user/api': 'user/api/layers user/util wire',
     'user/api/layers': 'user/util wire',
-    'user/cli': 'user/cli/options user/compare user/event user/event/holes user/flow user/nccl user/proc user/request '
-                'user/resolve/names user/session user/source user/source/agent user/source/counters user/source/discover '
-                'user/source/hooks user/source/inject user/source/nvtx user/source/probe user/source/states user/stat '
-                'user/stuck user/top user/trace user/util user/util/io user/util/option user/util/self user/util/table '
-                'user/util/whole wire',
+    'user/cli': 'user/cli/options user/compare user/event user/event/holes user/flow user/nccl user/proc user/render '
+                'user/request user/resolve/names user/session user/source user/source/agent user/source/counters '
+                'user/source/discover user/source/hooks user/source/inject user/source/nvtx user/source/probe '
+                'user/source/states user/stat user/stuck user/top user/trace user/util user/util/io user/util/option '
+                'user/util/self user/util/table user/util/whole wire',
     'user/cli/options': 'user/api user/export/otlp user/flow user/proc user/request user/stages user/util user/util/io user/util/option wire',
     'user/compare': 'user/api user/render user/util user/util/io user/util/table',
     'user/event': 'user/api user/util user/util/table wire',

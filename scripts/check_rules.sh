@@ -163,7 +163,16 @@ top_level() {
 		[ -e "$name" ] || echo "$name (missing)"
 	done
 }
+# A name that stands in many files says nothing in a profile, and a search for it finds too much: a static function's name has its
+# subject (ledger_find). The number may only be lowered.
+MOST_ALIKE=17
+alike() {
+	find user target counters bpf -name '*.c' -print0 |
+		xargs -0 grep -ohE '^static ([a-z_0-9]+ )+\**[a-z_0-9]+\(' | sed -E 's/.*[ *]([a-z_0-9]+)\($/\1/' | sort | uniq -c |
+		awk -v most="$MOST_ALIKE" '$1 > most && $2 != "__attribute__" { print $2 " (" $1 " files)" }'
+}
 all "the top level has what it should" "$(top_level)"
+all "no name of a static function stands in more than $MOST_ALIKE files" "$(alike)"
 all "no file that an editor or a merge left" "$(find . -name .git -prune -o -path ./.output -prune -o \( -name '*.orig' -o -name '*.rej' -o -name '*~' -o -name '.*.sw?' \) -print)"
 all "what the document names exists" "$(named)"
 all "what is said to live in a room is there" "$(lives)"

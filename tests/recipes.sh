@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# recipes.sh - follows nine recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
-# record, a column, an output format, an output that keeps something for each process, a subcommand, a filter of calls, a rule of advise. git counts the files that each touches,
+# recipes.sh - follows ten recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
+# record, a column, an output format, an output that keeps something for each process, a subcommand, a table that it prints, a filter of calls, a rule of advise. git counts the files that each touches,
 # apart from tests; then the copy is built, reusing what is built here, and the additions have to be traced, shown in every format, filtered and stored. The additions are in tests/recipes/. Needs root and
 # ./cudatrace. Prints `ok NAME` or `not ok NAME: why` for each test.
 set -uo pipefail
@@ -129,6 +129,13 @@ printf '\tX(arg, RECIPE, recipe, 0, "", "what a recipe makes")\n' >> user/cli/op
 cp "$pieces/cmd_recipe.c" user/cli/cmd_recipe.c
 touches subcommand user/cli/options/commands.def user/cli/cmd_recipe.c
 
+# ---- a column of a table that a command prints: a row, for text, JSON and CSV ------------------------------------
+
+sed -i 's#^\t/\* another column goes here \*/$#\t{ .key = "stirred", .head = "Stirred", .text = 2, .csv = 3, .width = 7, TABLE_AT(struct dish, stirred) },\n&#' \
+	user/cli/cmd_recipe.c
+same table-column-is-1-row "1 0" "$("${git[@]}" diff --numstat -- user | cut -f1,2 | tr '\t' ' ')"
+touches table-column user/cli/cmd_recipe.c
+
 # ---- a filter of calls: a member, the option's row, the kernel side ----------------------------------------------
 
 sed -i -e 's/^\t__u64 min_duration_ns, min_size_bytes;/&\n\t__u64 max_size_bytes;/' \
@@ -183,6 +190,10 @@ has subcommand-own-help <("$ct" recipe --help) '^ +--times N +how often it is sa
 has subcommand-completed <("$ct" --complete rec) '^recipe$'
 has subcommand-option-completed <("$ct" --complete recipe --t) '^--times$'
 has subcommand-misspelled <("$ct" recipy 2>&1) 'did you mean recipe'
+
+same table-in-text $'      Size Stirred  Dish\n   2.0 KiB       3  soup\n      10 B       0  a "roll"' "$("$ct" recipe --format table)"
+same table-in-json $'{"name":"soup","bytes":2048,"stirred":3}\n{"name":"a \\"roll\\"","bytes":10,"stirred":0}' "$("$ct" recipe --format json)"
+same table-in-csv $'name,bytes,stirred\n"soup",2048,3\n"a ""roll""",10,0' "$("$ct" recipe --format csv | tr -d '\r')"
 
 # ---- the library is traced, chosen, shown in every format, and survives a recording ------------------------------
 

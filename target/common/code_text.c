@@ -33,7 +33,7 @@ static int unmade;	    /* 0, or the error of a write; it is never reset */
 /* Returns the place in which the page is kept, or could be kept: a free place or, if there is none,
  * one whose page must go. The hash uses the upper bits, because many addresses where jumps land
  * differ only in these. */
-static unsigned int place_of(const struct pages *p, __u64 address)
+static unsigned int code_text_place_of(const struct pages *p, __u64 address)
 {
 	unsigned int first = (unsigned int)(address / PAGE * 0x9e3779b97f4a7c15ULL >> 32) % PAGES &
 			     ~(WAYS - 1U);
@@ -119,7 +119,7 @@ int text_read(__u64 address, void *bytes, size_t n)
 	return got == (ssize_t)n ? 0 : got < 0 ? -errno : -EIO;
 }
 
-static int put(__u64 address, const void *bytes, size_t n)
+static int code_text_put(__u64 address, const void *bytes, size_t n)
 {
 	ssize_t put = pwrite(mem, bytes, n, (off_t)address);
 
@@ -131,7 +131,7 @@ static int put(__u64 address, const void *bytes, size_t n)
 static void page_write(struct pages *p, unsigned int i)
 {
 	unsigned int lo = p->lo[i], hi = p->hi[i];
-	int err = hi > lo ? put(p->address[i] + lo, p->bytes[i] + lo, hi - lo) : 0;
+	int err = hi > lo ? code_text_put(p->address[i] + lo, p->bytes[i] + lo, hi - lo) : 0;
 
 	if (err)
 		unmade = err;
@@ -142,7 +142,7 @@ static void page_write(struct pages *p, unsigned int i)
  * kept. */
 static unsigned int page_get(struct pages *p, __u64 address)
 {
-	unsigned int i = place_of(p, address);
+	unsigned int i = code_text_place_of(p, address);
 
 	if (!p->bytes)
 		p->bytes = malloc(PAGES * PAGE);
@@ -180,9 +180,9 @@ int text_look(__u64 address, void *bytes, size_t n)
 int text_write(__u64 address, const void *bytes, size_t n)
 {
 	for (__u64 at = address - address % PAGE; making.bytes && at < address + n; at += PAGE)
-		if (making.address[place_of(&making, at)] == at)
-			page_write(&making, place_of(&making, at));
-	return put(address, bytes, n);
+		if (making.address[code_text_place_of(&making, at)] == at)
+			page_write(&making, code_text_place_of(&making, at));
+	return code_text_put(address, bytes, n);
 }
 
 void text_make(__u64 address, const void *bytes, size_t n)
@@ -195,7 +195,7 @@ void text_make(__u64 address, const void *bytes, size_t n)
 
 		part = part_of_page(at, n - done);
 		if (i == PAGES) {
-			err = put(at, from, part);
+			err = code_text_put(at, from, part);
 			unmade = err ? err : unmade;
 			continue;
 		}
@@ -241,7 +241,7 @@ void text_sync(void)
 
 /* ---- mappings ---- */
 
-static __u64 number(char **at, unsigned int base)
+static __u64 code_text_number(char **at, unsigned int base)
 {
 	__u64 n = 0;
 
@@ -264,10 +264,10 @@ static bool parse(char *line, struct text_map *m)
 	char *at = line;
 	__u64 major;
 
-	m->lo = number(&at, 16);
+	m->lo = code_text_number(&at, 16);
 	if (*at++ != '-')
 		return false;
-	m->hi = number(&at, 16);
+	m->hi = code_text_number(&at, 16);
 	if (*at++ != ' ' || strlen(at) < 5)
 		return false;
 	m->read = at[0] == 'r';
@@ -275,16 +275,16 @@ static bool parse(char *line, struct text_map *m)
 	m->exec = at[2] == 'x';
 	m->is_private = at[3] == 'p';
 	at += 5;
-	m->offset = number(&at, 16);
+	m->offset = code_text_number(&at, 16);
 	if (*at++ != ' ')
 		return false;
-	major = number(&at, 16);
+	major = code_text_number(&at, 16);
 	if (*at++ != ':')
 		return false;
-	m->dev = (__u32)(major << 20 | number(&at, 16));
+	m->dev = (__u32)(major << 20 | code_text_number(&at, 16));
 	if (*at++ != ' ')
 		return false;
-	m->ino = number(&at, 10);
+	m->ino = code_text_number(&at, 10);
 	while (*at == ' ')
 		at++;
 	m->is_stack = !strcmp(at, "[stack]");

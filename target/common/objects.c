@@ -232,21 +232,43 @@ void objects_loaded(void (*f)(void *ctx, const char *name), void *ctx)
 		;
 }
 
-static bool add_to_state(void *ctx, const struct link_map *m)
-{
-	__u64 *state = ctx;
+/* The last object: what is loaded later comes behind it. */
+struct last {
+	__u64 at;
+	struct link_map m;
+};
 
-	*state = (*state ^ m->l_addr) * 0x9e3779b97f4a7c15ULL;
-	*state = (*state ^ (__u64)(uintptr_t)m->l_ld) * 0x9e3779b97f4a7c15ULL;
+static bool note_last(void *ctx, const struct link_map *m)
+{
+	struct last *l = ctx;
+
+	l->at = l->m.l_next ? (__u64)(uintptr_t)l->m.l_next : (__u64)(uintptr_t)_r_debug.r_map;
+	l->m = *m;
 	return true;
+}
+
+/* Is it in the list, and still the last one? */
+static bool is_last(const struct last *l)
+{
+	struct link_map m, before;
+
+	return l->at && !text_read(l->at, &m, sizeof(m)) && !memcmp(&m, &l->m, sizeof(m)) &&
+	       !m.l_next && m.l_prev &&
+	       !text_read((__u64)(uintptr_t)m.l_prev, &before, sizeof(before)) &&
+	       (__u64)(uintptr_t)before.l_next == l->at;
 }
 
 __u64 objects_state(void)
 {
-	__u64 state = 0;
+	static struct last last;
+	static __u64 state;
 
-	walk(add_to_state, &state);
-	return state;
+	if (is_last(&last))
+		return state;
+	last = (struct last){ 0 };
+	if (!walk(note_last, &last))
+		last.at = 0;
+	return ++state;
 }
 
 /* ---- words ---- */

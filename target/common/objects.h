@@ -35,7 +35,8 @@ bool object_find(const struct text_maps *, __u64 address, struct object *);
  * debuggers read is read without the loader's lock. If it changes meanwhile it is read again, so f may be
  * called for an object more than once. */
 void objects_loaded(void (*f)(void *ctx, const char *name), void *ctx);
-/* Returns a number that is another one if the loader has loaded or unloaded something. */
+/* Returns a number that is another one if the loader has loaded something. It is not noticed that the same file
+ * was unloaded and loaded again at its place. Two reads if nothing has changed. */
 __u64 objects_state(void);
 
 /* A word that the loader fills in with a symbol's address. */

@@ -203,7 +203,7 @@ static void own_pad_give(const struct slot *s)
 #endif
 
 /* Marks a slot as not used any more. */
-static void forget(struct slot *s)
+static void slots_forget(struct slot *s)
 {
 	s->gate->on -= s->on;
 	if (s->pad)
@@ -227,7 +227,7 @@ void gate_leave(struct gate *g)
 	for (unsigned int i = 0; i < nslots; i++)
 		if (slots[i].gate == g) {
 			slots[i].pad = 0;
-			forget(&slots[i]);
+			slots_forget(&slots[i]);
 		}
 	drop_forgotten();
 	stub_lead(&g->stub, 0);
@@ -240,7 +240,7 @@ void gate_free(struct gate *g)
 		return;
 	for (unsigned int i = 0; i < nslots; i++)
 		if (slots[i].gate == g)
-			forget(&slots[i]);
+			slots_forget(&slots[i]);
 	drop_forgotten();
 	pads_give(g->pad);
 	pads_slot_give(g->stub.at);
@@ -373,8 +373,8 @@ static bool is_same(const struct slot *s, const struct text_map *m)
 	return m && m->dev == s->dev && m->ino == s->ino && s->at - m->lo + m->offset == s->offset;
 }
 
-static void add(const struct search *s, const struct object *o, const struct object_word *w,
-		struct gate *g, bool unbound, bool foreseen)
+static void slots_add(const struct search *s, const struct object *o, const struct object_word *w,
+		      struct gate *g, bool unbound, bool foreseen)
 {
 	const struct text_map *m = text_maps_find(s->maps, w->at);
 	struct slot *slot;
@@ -408,7 +408,7 @@ static bool one_word(void *ctx, const struct object *o, const struct object_word
 	if (had && had->gate) {
 		if (had->on || w->value == had->gate->to || w->value == had->unbound)
 			return true;
-		forget(had); /* another object is mapped there by now */
+		slots_forget(had); /* another object is mapped there by now */
 	}
 	g = s->gate_for(w->value);
 	if (g && w->use == OBJECT_DATA) {
@@ -419,18 +419,18 @@ static bool one_word(void *ctx, const struct object *o, const struct object_word
 			return true;
 	}
 	if (g) {
-		add(s, o, w, g, false, true);
+		slots_add(s, o, w, g, false, true);
 	} else if (w->use == OBJECT_CALL && w->value >= o->lo && w->value < o->hi) {
 		if (!s->has_names)
 			learn_names(s);
 		if (s->nnames && object_name(o, w->symbol, text) &&
 		    (g = gate_named(s, text, &only)) && g->to != w->value)
-			add(s, o, w, g, true, only && is_needed(s, o, g));
+			slots_add(s, o, w, g, true, only && is_needed(s, o, g));
 	}
 	return true;
 }
 
-static int by_address(const void *a, const void *b)
+static int slots_by_address(const void *a, const void *b)
 {
 	const struct slot *x = a, *y = b;
 
@@ -441,7 +441,7 @@ static void forget_unmapped(const struct text_maps *maps)
 {
 	for (unsigned int i = 0; i < nslots; i++)
 		if (!is_same(&slots[i], text_maps_find(maps, slots[i].at)))
-			forget(&slots[i]);
+			slots_forget(&slots[i]);
 	drop_forgotten();
 	nsorted = nslots;
 }
@@ -501,7 +501,7 @@ void slots_find(const struct text_maps *maps, bool all, slots_gate_fn gate_for)
 	}
 	drop_forgotten();
 	if (nslots)
-		qsort(slots, nslots, sizeof(*slots), by_address);
+		qsort(slots, nslots, sizeof(*slots), slots_by_address);
 	for (unsigned int i = 0; i < s.nnames; i++)
 		free(s.names[i].text);
 	free(s.names);

@@ -188,9 +188,12 @@ int watch_off(void)
 	return err;
 }
 
+#define LOOK_ANYWAY 30
+
 void watch_look(void)
 {
 	struct text_maps maps;
+	static unsigned int looks;
 	bool loaded, changed;
 	uint64_t now;
 
@@ -198,7 +201,8 @@ void watch_look(void)
 		return;
 	now = objects_state();
 	loaded = now != loads;
-	changed = loaded || slots_changed();
+	/* at times without a reason: a library may have come back to its place, with its slots as in the file */
+	changed = loaded || slots_changed() || !(++looks % LOOK_ANYWAY);
 	text_close();
 	if (!changed || begin(&maps))
 		return;

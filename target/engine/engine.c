@@ -137,7 +137,7 @@ static unsigned int slot_of(__u64 address)
 	return (unsigned int)(address * 0x9e3779b97f4a7c15ULL >> 32) % SLOTS;
 }
 
-static struct func *find(__u64 address)
+static struct func *engine_find(__u64 address)
 {
 	for (unsigned int i = slot_of(address); by_address[i]; i = (i + 1) % SLOTS)
 		if (funcs[by_address[i] - 1].address == address)
@@ -145,7 +145,7 @@ static struct func *find(__u64 address)
 	return NULL;
 }
 
-static void enter(struct func *f)
+static void engine_enter(struct func *f)
 {
 	unsigned int i = slot_of(f->address);
 
@@ -165,13 +165,13 @@ static unsigned int new_number(void)
 	return HOOK_FUNCS;
 }
 
-static void add(struct func *f)
+static void engine_add(struct func *f)
 {
 	if (f == &funcs[nfuncs])
 		nfuncs++;
 	else
 		nfree--;
-	enter(f);
+	engine_enter(f);
 }
 
 static bool same_file(const struct func *f, const struct text_map *m)
@@ -220,7 +220,7 @@ static bool is_unmapped(const struct func *f, const struct text_map *m)
 }
 
 /* Gives back the memory of the function's jump and gate. */
-static void give_back(struct func *f)
+static void engine_give_back(struct func *f)
 {
 	jump_free(&f->jump);
 	f->jump = (struct jump){ 0 };
@@ -236,19 +236,19 @@ static void free_unmapped(const struct text_maps *maps)
 
 		if (f->standing == FREE || !is_unmapped(f, text_maps_find(maps, f->address)))
 			continue;
-		give_back(f);
+		engine_give_back(f);
 		f->standing = FREE;
 		nfree++;
 	}
 	memset(by_address, 0, sizeof(by_address));
 	for (unsigned int i = 0; i < nfuncs; i++)
 		if (funcs[i].standing != FREE)
-			enter(&funcs[i]);
+			engine_enter(&funcs[i]);
 }
 
 static struct gate *gate_for(__u64 function)
 {
-	struct func *f = find(function);
+	struct func *f = engine_find(function);
 
 	return f && f->gate.to ? &f->gate : NULL;
 }
@@ -290,11 +290,11 @@ static enum hook_result make_way(struct func *made, const struct hook_spec *spec
 }
 
 /* Makes everything except the byte that puts the hook on, which is written last. */
-static enum hook_result prepare(const struct hook_spec *spec, const struct text_maps *maps,
-				struct func **out)
+static enum hook_result engine_prepare(const struct hook_spec *spec, const struct text_maps *maps,
+				       struct func **out)
 {
 	const struct text_map *m = text_maps_find(maps, spec->address);
-	struct func *f = find(spec->address);
+	struct func *f = engine_find(spec->address);
 	enum hook_result result;
 
 	if (!m || !m->exec || !m->read || !m->is_private || m->hi - spec->address < 16)
@@ -312,7 +312,7 @@ static enum hook_result prepare(const struct hook_spec *spec, const struct text_
 				return HOOK_NO_MEMORY;
 			made = &funcs[number];
 		} else if (is_unmapped(f, m)) {
-			give_back(f);
+			engine_give_back(f);
 			f->standing = OFF;
 		}
 		result = make_way(made, spec, (unsigned int)(made - funcs), maps);
@@ -322,7 +322,7 @@ static enum hook_result prepare(const struct hook_spec *spec, const struct text_
 		made->standing = OFF;
 		learn_file(made, m);
 		if (!f)
-			add(made);
+			engine_add(made);
 		*out = made;
 	}
 	f = *out;
@@ -523,7 +523,7 @@ int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_resu
 	if (nfuncs - nfree + n > HOOK_FUNCS)
 		free_unmapped(&maps);
 	for (unsigned int i = 0; i < n; i++)
-		results[i] = prepare(&specs[i], &maps, &ready[i]);
+		results[i] = engine_prepare(&specs[i], &maps, &ready[i]);
 	for (unsigned int i = 0; i < n; i++) {
 		unsigned int number = results[i] ? 0 : (unsigned int)(ready[i] - funcs);
 
@@ -565,7 +565,8 @@ void engine_rest(void)
 	__atomic_store_n(&engine_live->on, 0, __ATOMIC_SEQ_CST);
 }
 
-static void take_off(struct func *f, const struct text_maps *maps, struct hook_leftover *left)
+static void engine_take_off(struct func *f, const struct text_maps *maps,
+			    struct hook_leftover *left)
 {
 	__u8 found = 0;
 	int err;
@@ -604,10 +605,10 @@ static int take_off_all(struct hook_leftover *left, struct text_maps *maps, cons
 	if (!addresses && ngates)
 		slots_take_off(maps, NULL);
 	for (unsigned int i = 0; i < (addresses ? n : nfuncs); i++) {
-		struct func *f = addresses ? find(addresses[i]) : &funcs[i];
+		struct func *f = addresses ? engine_find(addresses[i]) : &funcs[i];
 
 		if (f)
-			take_off(f, maps, left);
+			engine_take_off(f, maps, left);
 	}
 	text_sync();
 	text_close();
@@ -775,7 +776,7 @@ static void note_interrupted(struct func *f)
 	f->interrupted = true;
 }
 
-static void look(struct func *f, bool readable, __u8 byte, struct text_maps *maps)
+static void engine_look(struct func *f, bool readable, __u8 byte, struct text_maps *maps)
 {
 	if (readable && byte == jump_byte())
 		return;
@@ -829,10 +830,10 @@ int engine_check(struct hook_state *state)
 			unsigned int got = first_bytes(which + i, n - i, bytes);
 
 			for (unsigned int k = 0; k < got; k++)
-				look(which[i + k], true, bytes[k], &maps);
+				engine_look(which[i + k], true, bytes[k], &maps);
 			i += got;
 			if (i < n)
-				look(which[i++], false, 0, &maps);
+				engine_look(which[i++], false, 0, &maps);
 		}
 	if (engine_live->on && slots_changed() && (maps.maps || !text_maps_read(&maps))) {
 		slots_put_on(&maps);

@@ -418,10 +418,12 @@ static struct visit visit(enum what what, struct taken *t, bool fresh)
 
 	/* another object may be mapped there by now */
 	if (text_read(t->at, &l, sizeof(l)) || !nvtx_globals_plausible(&l.head) ||
-	    !nvtx_tables_lead(&l, t->at) || !is_in(t, l.head.get_table) ||
-	    !is_in(t, l.head.set_version))
+	    !is_in(t, l.head.get_table) || !is_in(t, l.head.set_version))
 		return v;
 	v.there = true;
+	/* a copy of a linker that has taken another one of the same object: nothing leads to its slots */
+	if (!nvtx_tables_lead(&l, t->at))
+		return v;
 	v.again = l.head.state != NVTX_COMPLETE;
 	if (what == TAKE && l.head.state == NVTX_STARTED)
 		return v;

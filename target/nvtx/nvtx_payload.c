@@ -128,7 +128,7 @@ static bool read_mem(const void *at, void *buf, size_t len)
 }
 
 /* A string, or what of it fits and does not lie in another page. */
-static bool read_string(const char *at, char *buf, size_t size)
+static bool nvtx_payload_read_string(const char *at, char *buf, size_t size)
 {
 	size_t len = PAGE - (uintptr_t)at % PAGE;
 
@@ -145,7 +145,7 @@ static bool read_string(const char *at, char *buf, size_t size)
 
 /* ---- schemas ---- */
 
-static const struct known *find(const void *domain, uint64_t id)
+static const struct known *nvtx_payload_find(const void *domain, uint64_t id)
 {
 	uint32_t n = __atomic_load_n(&nschemas, __ATOMIC_ACQUIRE);
 
@@ -217,15 +217,16 @@ static void take_nested(struct known *k, const struct known *inner, const char *
 /* Returns false if the entry's place cannot be known, nor that of those behind it. */
 static bool take_entry(struct known *k, const struct nvtx_schema_entry *e, uint64_t *end)
 {
-	const struct known *inner =
-		e->flags & (ENTRY_NOT_PLAIN | ENTRY_ARRAY) ? NULL : find(k->domain, e->type);
+	const struct known *inner = e->flags & (ENTRY_NOT_PLAIN | ENTRY_ARRAY)
+					    ? NULL
+					    : nvtx_payload_find(k->domain, e->type);
 	struct entry what;
 	uint64_t offset = e->offset, bytes;
 	char name[NAME_BYTES];
 
 	/* where a nested one lies must be said: its alignment is not known */
 	if (inner && inner->bytes && offset <= BYTES_MAX && (offset || !*end)) {
-		if (read_string(e->name, name, sizeof(name)))
+		if (nvtx_payload_read_string(e->name, name, sizeof(name)))
 			take_nested(k, inner, name, offset);
 		*end = offset + inner->bytes;
 		return true;
@@ -241,7 +242,7 @@ static bool take_entry(struct known *k, const struct nvtx_schema_entry *e, uint6
 	if (offset > BYTES_MAX || bytes > BYTES_MAX - offset)
 		return false;
 	*end = offset + bytes;
-	if (!read_string(e->name, what.name, sizeof(what.name)) || !what.name[0])
+	if (!nvtx_payload_read_string(e->name, what.name, sizeof(what.name)) || !what.name[0])
 		return true;
 	what.offset = (uint32_t)offset;
 	k->entries[k->n++] = what;
@@ -298,7 +299,7 @@ static void take_constants(struct enumeration *to, const struct nvtx_enum *from)
 		if (!read_mem(from->entries + i, &e, sizeof(e)))
 			return;
 		to->constants[to->n].value = e.value;
-		if (read_string(e.name, to->constants[to->n].name, NAME_BYTES))
+		if (nvtx_payload_read_string(e.name, to->constants[to->n].name, NAME_BYTES))
 			to->n++;
 	}
 }
@@ -364,8 +365,10 @@ static void put_one(char *out, size_t size, const struct entry *e, const void *a
 		break;
 	case STRING:
 		snprintf(out, size, "%s",
-			 read_string((const char *)(uintptr_t)v, string, sizeof(string)) ? string
-											 : "?");
+			 nvtx_payload_read_string((const char *)(uintptr_t)v, string,
+						  sizeof(string))
+				 ? string
+				 : "?");
 		break;
 	default: snprintf(out, size, "0x%llx", (unsigned long long)v);
 	}
@@ -414,7 +417,7 @@ static void put_value(char out[VALUE_BYTES], const struct entry *e, const char *
 }
 
 /* Adds a piece. Returns false if there is no room for it and for what says so. */
-static bool add(char *text, size_t *len, const char *name, const char *value)
+static bool nvtx_payload_add(char *text, size_t *len, const char *name, const char *value)
 {
 	size_t room = NVTX_PAYLOAD_TEXT - *len - sizeof("...");
 	char piece[NAME_BYTES + VALUE_BYTES + 8];
@@ -442,7 +445,7 @@ size_t nvtx_payload_text(const void *domain, const struct nvtx_payload *list, ui
 	if (!n || !read_mem(list, p, n * sizeof(p[0])))
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct known *k = find(domain, p[i].schema);
+		const struct known *k = nvtx_payload_find(domain, p[i].schema);
 		size_t bytes = p[i].bytes < BYTES_MAX ? p[i].bytes : BYTES_MAX;
 		char data[BYTES_MAX], value[VALUE_BYTES];
 
@@ -456,7 +459,7 @@ size_t nvtx_payload_text(const void *domain, const struct nvtx_payload *list, ui
 			    bytes)
 				continue;
 			put_value(value, entry, data + entry->offset);
-			if (!add(text, &len, entry->name, value))
+			if (!nvtx_payload_add(text, &len, entry->name, value))
 				return len;
 		}
 	}

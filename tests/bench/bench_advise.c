@@ -196,8 +196,7 @@ static int measure(const char *name, void (*give_all)(long), long n, long limit_
 	begin = cpu_ns() - begin;
 	after = rss_mib();
 	printf("advise       %s: %ld records in %.2f s of processor time (%.0f ns a record), %zu "
-	       "findings, %ld MiB of "
-	       "memory\n",
+	       "findings, %ld MiB of memory\n",
 	       name, n, (double)begin / 1e9, (double)begin / (double)n, findings, after - before);
 	advise_close(advice);
 	if (limit_s && begin > (uint64_t)limit_s * 1000000000ULL)

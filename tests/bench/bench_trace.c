@@ -214,8 +214,7 @@ int main(int argc, char **argv)
 			rate = r > rate ? r : rate;
 		}
 		printf("recording %-12s %5.0f ns a call, %5.2f bytes a call; replay to counts "
-		       "%5.1f million "
-		       "records/s\n",
+		       "%5.1f million records/s\n",
 		       names[mix], best, bytes, rate);
 	}
 	unlink(path);

@@ -175,6 +175,30 @@ case_profiles_attached() {
 	no_loss
 }
 
+# A libcupti that nobody has used, and that leads to code of ours: its functions for NVTX, and its slots, on which hooks are.
+case_profiles_none_beside_ours() {
+	local how first nattached=0 pid
+	export STANDIN_CUPTI=nvtx
+	for how in '--layers nvtx' '--source=hooks' '--source=hooks --layers nvtx'; do
+		rm -f "$T/err"
+		PROG=$PROFILES target "b$((++nattached))" 3 ready 5
+		pid=PID_b$nattached
+		# shellcheck disable=SC2086 # they are options
+		"$CUDATRACE" -v $how -o "$T/first" -p "${!pid}" 2> "$T/first.err" &
+		first=$!
+		wait_for 10 grep -q 'cudatrace: ready' "$T/first.err"
+		attach --gpu -p "${!pid}"
+		! grep -q 'uses CUPTI' "$T/err" || fail "$how: $(grep 'uses CUPTI' "$T/err")"
+		go "b$nattached"
+		stop "b$nattached"
+		finish
+		ok_rc
+		expect_kinds kernel 5
+		no_loss
+		wait "$first" || fail "$how: status $?: $(cat "$T/first.err")"
+	done
+}
+
 # A program that is killed while it profiles itself: its launches since then miss no device record, as none was to come.
 case_profiles_killed() {
 	ct_kill --gpu -- "$PROFILES" 5 start 70 kill

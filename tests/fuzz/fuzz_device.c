@@ -11,6 +11,7 @@
 #include "../../user/resolve/names/fatbin.h"
 #include "../../user/resolve/names/stub.h"
 #include "../../user/resolve/stacks/packed.h"
+#include "../unit/make_elf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,20 +34,7 @@ static void try_symbols(const uint8_t *data, size_t size)
 		Elf64_Shdr sh[3];
 		char names[32];
 	} m = {
-		.h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		       .e_type = ET_DYN,
-#if defined(__aarch64__)
-		       .e_machine = EM_AARCH64,
-#else
-		       .e_machine = EM_X86_64,
-#endif
-		       .e_phoff = sizeof(m.h),
-		       .e_phentsize = sizeof(m.ph),
-		       .e_phnum = 1,
-		       .e_shoff = sizeof(m.h) + sizeof(m.ph),
-		       .e_shentsize = sizeof(m.sh[0]),
-		       .e_shnum = 3,
-		       .e_shstrndx = 2 },
+		.h = { MAKE_ELF_HEAD(m, ph, sh), .e_shstrndx = 2 },
 		.sh = { [1] = { .sh_name = 1,
 				.sh_type = SHT_PROGBITS,
 				.sh_offset = sizeof(m),

@@ -345,8 +345,7 @@ int main(int argc, char **argv)
 		return payload(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "device"))
 		return device(argv[2]);
-	fprintf(stderr,
-		"usage: seeds trace|dwarf FILE FOLDER | seeds agent|hooks|python|payload|device "
-		"FOLDER\n");
+	fprintf(stderr, "usage: seeds trace|dwarf FILE FOLDER | seeds "
+			"agent|hooks|python|payload|device FOLDER\n");
 	return 2;
 }

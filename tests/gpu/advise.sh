@@ -6,20 +6,8 @@
 #     tests/gpu/advise.sh [CUDATRACE]      default: .output/static/cudatrace
 #
 # Prints `ok NAME`, `not ok NAME: why`, `skip NAME: why`, the findings as `# ...`, and at the end the counts.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-passed=0 failed=0 skipped=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
-skip() { echo "skip $1: $2"; skipped=$((skipped + 1)); }
-check() { # NAME WHY CONDITION...
-	local name=$1 why=$2
-	shift 2
-	if "$@"; then ok "$name"; else not_ok "$name" "$why"; fi
-}
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 
 # field FILE RULE FIELD: of the findings of the rule, summed (numbers) or the first (words); 0 without any
 field() {
@@ -31,7 +19,7 @@ field() {
 }
 
 steps=300
-if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null; then
+if ! has_torch; then
 	skip advise "no PyTorch with a GPU"
 else
 	for kind in bad good; do
@@ -62,5 +50,4 @@ else
 	check advise-all-checked "rules were not checked: $(grep -o '"not_checked":.*' "$tmp/bad.json")" \
 		grep -q '"not_checked":\[\]' "$tmp/bad.json"
 fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed = 0 ]
+all_done

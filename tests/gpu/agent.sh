@@ -6,27 +6,13 @@
 #     tests/gpu/agent.sh [CUDATRACE]      default: .output/static/cudatrace
 #
 # Prints `ok NAME`, `not ok NAME: why`, `skip NAME: why`, measured figures as `# ...`, and at the end the counts.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-cuda=${CUDA_HOME:-/usr/local/cuda}
-passed=0 failed=0 skipped=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
-skip() { echo "skip $1: $2"; skipped=$((skipped + 1)); }
-same() { # NAME GOT WANT
-	if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "$2, not $3; $(tail -n 2 "$tmp/err" | tr '\n' ' ')"; fi
-}
-count() { grep -c "^{\"type\":\"$1\"" "$tmp/json"; }
-ended() { grep '^{"type":"end"' "$tmp/json" | grep -o "\"$1\":[0-9]*" | cut -d: -f2; }
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 run() { # ARGS...: cudatrace with JSON; the program's output in $tmp/out
 	timeout 120 "$ct" -v --format json -o "$tmp/json" "$@" > "$tmp/out" 2> "$tmp/err"
 }
-median() { sort -n | awk '{ v[NR] = $1 } END { print NR ? v[int((NR + 1) / 2)] : "none" }'; }
 
-nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2> /dev/null | sed 's/^/# gpu: /'
+say_gpu
 lib=$(find -L "$cuda/lib64" "$cuda/lib" -name 'libcudart.so.1?' 2> /dev/null | head -n 1)
 libs=$(dirname "${lib:-$cuda/lib64/x}")
 for p in cuda_events_test tests/gpu/agent_loop; do
@@ -151,5 +137,4 @@ if python3 -c 'import torch' 2> /dev/null; then
 		esac 2> "$tmp/err" | sed -n "s/^step /$how /p"
 	done; done | sort -k1,1 -k2,2n | awk '!($1 in seen) { seen[$1]; print "# torch step, " $1 ": " $2 " ms" }'
 fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed = 0 ]
+all_done

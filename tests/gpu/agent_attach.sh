@@ -5,22 +5,9 @@
 # A launch loop is attached to and left TIMES (40) times in a row, a graph replay a quarter of that, PyTorch once. Each device
 # record must have its call; descriptors, threads and memory of the program must not grow; what a launch takes afterwards is
 # compared with what it took before, in 20 pairs. Needs root, a GPU, gcc and CUDA's headers and libraries with CUPTI.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 times=${2:-40}
-tmp=$(mktemp -d)
-trap 'kill $pid $control 2> /dev/null; rm -rf "$tmp"' EXIT
-pid='' control=''
-cuda=${CUDA_HOME:-/usr/local/cuda}
-passed=0 failed=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
-same() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "$2, not $3; $(tail -n 2 "$tmp/err" | tr '\n' ' ')"; fi; }
-least() { if [ "${2:-0}" -ge "$3" ]; then ok "$1"; else not_ok "$1" "$2, not at least $3; $(tail -n 2 "$tmp/err" | tr '\n' ' ')"; fi; }
-most() { if [ "${2:-1000000000}" -le "$3" ]; then ok "$1"; else not_ok "$1" "$2, not at most $3"; fi; }
-ended() { grep '^{"type":"end"' "$tmp/json" | grep -o "\"$1\":[0-9]*" | cut -d: -f2; }
-count() { grep -c "^{\"type\":\"$1\"" "$tmp/json"; }
 
 lib=$(find -L "$cuda/lib64" "$cuda/lib" -name 'libcudart.so.1?' 2> /dev/null | head -n 1)
 libs=$(dirname "${lib:-$cuda/lib64/x}")
@@ -60,6 +47,7 @@ most no-memory "$rss2" $((rss + 16384))
 # a second loop that nobody attaches to: both share the device, so that what changes with time changes for both
 stdbuf -oL "$tmp/loop" launch 1000 1000000 > "$tmp/control" 2>&1 &
 control=$!
+pids=("$control")
 sleep 2
 last() { sed -n 's/^round [0-9]*: \([0-9]*\) ns/\1/p' "$1" | tail -n 30 | sort -n | sed -n 15p; }
 for i in $(seq 20); do
@@ -88,5 +76,4 @@ if kill -0 $pid; then ok graph-lives; else not_ok graph-lives "$(cat "$tmp/out")
 kill $pid
 wait $pid 2> /dev/null
 pid=
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+all_done

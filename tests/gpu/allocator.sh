@@ -5,14 +5,8 @@
 # What `mem` says of the blocks of PyTorch's allocator equals torch.cuda.memory_stats() to the byte: in a program that was started (also with
 # segments that grow), and in one that runs already. The snapshot of `--memory-viz` is read by PyTorch's own viewer, and has the segments and
 # blocks of PyTorch's own one. Needs root, a GPU and PyTorch.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-python=${TORCH_PYTHON:-python3}
-tmp=$(mktemp -d)
-pid=''
-trap 'kill $pid 2> /dev/null; rm -rf "$tmp"' EXIT
-failed=0
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 
 viewer=$("$python" -c 'import torch.cuda; print(torch.cuda.__path__[0] + "/_memory_viz.py")')
 
@@ -20,10 +14,9 @@ viewer=$("$python" -c 'import torch.cuda; print(torch.cuda.__path__[0] + "/_memo
 compare() {
 	if python3 tests/gpu/allocator_check.py "$tmp/book" "$tmp/said" "$tmp/snapshot" > "$tmp/got" 2>&1 \
 		&& "$python" tests/cases/check_viz.py "$tmp/snapshot" "$viewer" "${@:2}" >> "$tmp/got" 2>&1; then
-		echo "ok $1"
+		ok "$1"
 	else
-		echo "not ok $1: $(grep '^wrong' "$tmp/got" | head -n 4 | tr '\n' ' ') $(grep -v '^right\|^wrong' "$tmp/got" | tail -n 1 | cut -c1-200) $(tail -n 2 "$tmp/err" | tr '\n' ' ')"
-		failed=1
+		not_ok "$1" "$(grep '^wrong' "$tmp/got" | head -n 4 | tr '\n' ' ') $(grep -v '^right\|^wrong' "$tmp/got" | tail -n 1 | cut -c1-200) $(last_words)"
 	fi
 	sed 's/^/# /' "$tmp/got"
 }
@@ -52,4 +45,4 @@ wait $pid
 pid=''
 wait $ct_pid
 compare allocator-attached --attached
-exit $failed
+all_done

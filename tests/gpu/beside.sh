@@ -4,19 +4,10 @@
 #
 # The program's profiles have as many kernels as without cudatrace, all of them, and the last line says from when on the trace has none; with
 # the agent there first, the kernels before the first profile are in the trace. Needs root, a GPU and PyTorch.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-tmp=$(mktemp -d)
-trap 'kill $pid 2> /dev/null; rm -rf "$tmp"' EXIT
-pid=''
-passed=0 failed=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
-same() { if [ "$2" = "$3" ]; then ok "$1 ($2)"; else not_ok "$1" "$2, not $3; $(tail -n 2 "$tmp/err" | tr '\n' ' ')"; fi; }
-least() { if [ "${2:-0}" -ge "$3" ]; then ok "$1 ($2)"; else not_ok "$1" "$2, not at least $3; $(tail -n 2 "$tmp/err" | tr '\n' ' ')"; fi; }
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 says() { if grep -qE "$2" "$tmp/err"; then ok "$1"; else not_ok "$1" "$(tail -n 3 "$tmp/err" | tr '\n' ' ')"; fi; }
-python3 -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null || {
+has_torch || {
 	echo "skip beside: no PyTorch with a GPU"
 	exit 0
 }
@@ -108,5 +99,4 @@ for source in probes hooks; do
 	says "$source while it runs: the last line has the hole" "$OWN"
 	end "$source while it runs"
 done
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+all_done

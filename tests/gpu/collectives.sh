@@ -6,28 +6,17 @@
 # rank is late in each step, run already when it comes. Each call must be there as NCCL's own log has it, each kernel of NCCL must have its
 # collective, ranks must be right, and the late rank must be the one that arrives last. Prints `ok NAME`, `not ok NAME: why`,
 # `skip NAME: why`, `# what was seen`, and at the end the counts.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-python=${TORCH_PYTHON:-python3}
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 here=tests/gpu
-tmp=$(mktemp -d)
-pids=()
-# shellcheck disable=SC2317 # by the trap
-tidy() {
-	[ ${#pids[@]} = 0 ] || kill -KILL "${pids[@]}" 2> /dev/null
-	rm -rf "$tmp"
-}
-trap tidy EXIT
-gpus=$(nvidia-smi -L 2> /dev/null | grep -c '^GPU')
+gpus=$(count_gpus)
 if [ "$gpus" -lt 2 ] || ! "$python" -c 'import torch' 2> /dev/null; then
-	echo "skip collectives: two GPUs and PyTorch are needed"
-	echo "0 passed, 0 failed, 1 skipped"
-	exit 0
+	skip collectives "two GPUs and PyTorch are needed"
+	leave
 fi
 ranks=$((gpus < 4 ? gpus : 4))
 port=$((29500 + $$ % 1000))
-nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | sed 's/^/# gpu: /'
+say_gpu
 "$python" -c 'import torch; print("# PyTorch", torch.__version__, "NCCL", torch.cuda.nccl.version())'
 
 # until_true SECONDS COMMAND...
@@ -113,6 +102,5 @@ attached() {
 started ddp-started ddp 10
 attached fsdp-attached fsdp 10
 attached ddp-late ddp 20 $((ranks - 1))
-failed=$(grep -c '^not ok' "$tmp/all")
-echo "$(grep -c '^ok' "$tmp/all") passed, $failed failed, 0 skipped"
-[ "$failed" = 0 ]
+passed=$(grep -c '^ok' "$tmp/all") failed=$(grep -c '^not ok' "$tmp/all")
+all_done

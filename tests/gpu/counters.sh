@@ -5,19 +5,12 @@
 # As root, on a GPU that nobody else uses, with PyTorch; CuPy for the XID. Loads of known size and of known time are run while
 # `cudatrace counters` looks on: the bytes of device memory, idle and busy phases, the times of samples, the cost to the
 # load, as root and as an ordinary user, by CUPTI and by NVML. Which CUPTI: $CUPTI, else what cudatrace finds.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-tmp=$(mktemp -d)
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 chmod 777 "$tmp"
-trap 'rm -rf "$tmp"' EXIT
 load=$PWD/tests/gpu/counters_load.py
 check=$PWD/tests/gpu/counters_check.py
 cupti=(${CUPTI:+--cupti "$CUPTI"})
-passed=0 failed=0 skipped=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
-skip() { echo "skip $1: $2"; skipped=$((skipped + 1)); }
 
 # judge NAME COMMAND...: the command's line, and whether it holds
 judge() {
@@ -183,5 +176,4 @@ cost matmul 1ms
 
 sleep 1
 if pgrep cudatrace-count > "$tmp/left"; then not_ok nothing-stays "$(tr '\n' ' ' < "$tmp/left")"; else ok nothing-stays; fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ]
+all_done

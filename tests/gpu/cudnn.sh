@@ -5,12 +5,8 @@
 # PyTorch convolves by cuDNN, forward and backward, tensors of known sizes (tests/gpu/cudnn.py). Each call of cuDNN has the sizes and the FLOP of one of them, there are as
 # many as the program made, and the kernels are as fast as the program measured, within 10 percent: its own times have the gaps between kernels in them. SOURCE=hooks does it
 # by hooks. Needs root, a GPU and PyTorch.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-python=${TORCH_PYTHON:-python3}
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 source=()
 [ "${SOURCE:-}" != hooks ] || source=(--source=hooks)
 

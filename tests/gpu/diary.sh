@@ -6,16 +6,13 @@
 # tests/diary/run.py. With the way `gpu` each kernel, copy and set that CUPTI reports must have its call, and each successful call must have
 # one. Left out: calls inside of callbacks and of host functions, and CUDA after fork(), which CUDA does not allow; the stand-in of another
 # version. Needs root, a GPU, gcc, and CUDA's headers. Prints `ok` and `not ok` lines.
-set -u
-cd "$(dirname "$0")/../.." || exit
-CUDATRACE=$(readlink -f "${1:-.output/static/cudatrace}")
-cuda=${CUDA_HOME:-/usr/local/cuda}
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-if ! gcc -O2 -D_GNU_SOURCE -I"$cuda/include" -o "$tmp/diary" tests/diary/diary.c -L"$cuda/lib64" -L"$cuda/lib64/stubs" -lcudart -lcuda -ldl -lpthread \
-	-Wl,-rpath,"$cuda/lib64" 2> "$tmp/err"; then
-	echo "not ok diary: $(head -n 3 "$tmp/err" | tr '\n' ' ')"
-	exit 1
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
+CUDATRACE=$ct
+if ! build "$tmp/diary" tests/diary/diary.c -L"$cuda/lib64/stubs" -lcudart -lcuda -lpthread; then
+	not_ok diary "$(head -n 3 "$tmp/err" | tr '\n' ' ')"
+	leave
 fi
 export CUDATRACE DIARY=$tmp/diary
 tests/diary/run.py ${KEEP:+--keep} --seeds "${2:-1..8}" ${3:+--ways "$3"} --without callback,hostfunc,fork,dlopen
+

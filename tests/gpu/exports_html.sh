@@ -7,24 +7,16 @@
 #
 # Needs root, a GPU and python3; for the sample program also gcc and CUDA's headers. Prints `ok NAME`, `not ok NAME: why`, and
 # figures as `# ...`.
-set -uo pipefail
-cd "$(dirname "$0")/../.." || exit 1
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
+set -o pipefail
 shift $(($# > 0))
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failed=0
+dir=$tmp
 is() { # NAME WANT GOT
-	if [ "$2" = "$3" ]; then
-		echo "ok gpu-export-$1"
-	else
-		echo "not ok gpu-export-$1: want $2, got $3"
-		failed=1
-	fi
+	if [ "$2" = "$3" ]; then ok "gpu-export-$1"; else not_ok "gpu-export-$1" "want $2, got $3"; fi
 }
 if [ $# = 0 ]; then
-	cuda=${CUDA_HOME:-/usr/local/cuda}
-	if ! gcc -O2 -I"$cuda/include" -o "$dir/sample" cuda_events_test.c -L"$cuda/lib64" -lcudart -Wl,-rpath,"$cuda/lib64"; then
+	if ! build "$dir/sample" cuda_events_test.c; then
 		echo "not ok gpu-export: the sample program cannot be built"
 		exit 1
 	fi
@@ -68,4 +60,4 @@ for r in csv.DictReader(open(sys.argv[1], newline="")):
         break
 END
 )"
-exit $failed
+all_done

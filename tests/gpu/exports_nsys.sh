@@ -4,15 +4,8 @@
 #
 # Needs what run.sh needs, and PyTorch. The database's device rows are compared with the rows of the JSON of the same recording,
 # each kernel must find its call, and NVIDIA's own `nsys stats` runs on it where that is installed.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-passed=0 failed=0 skipped=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
-skip() { echo "skip $1: $2"; skipped=$((skipped + 1)); }
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 
 query() {
 	python3 -c 'import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone()[0])' "$tmp/db.sqlite" "$1"
@@ -21,7 +14,7 @@ same() { # NAME WANT GOT
 	if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "want $2, got $3"; fi
 }
 
-if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null; then
+if ! has_torch; then
 	skip exports "no PyTorch with a GPU"
 elif ! "$ct" record --help | grep -q -e '--gpu'; then
 	not_ok exports "record has no --gpu: device work cannot be asked for"
@@ -58,5 +51,4 @@ else
 		skip "nsys stats" "Nsight Systems is not installed"
 	fi
 fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+all_done

@@ -5,16 +5,8 @@
 # PyTorch multiplies matrices of known shapes and types, and measures by CUDA's events how fast. `stat --by gemm` has the same shapes and
 # counts, the same FLOP, and the same TFLOP/s within 2 percent, in a program that was started and in one that runs already. Needs root, a
 # GPU and PyTorch.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-python=${TORCH_PYTHON:-python3}
-tmp=$(mktemp -d)
-pid=''
-trap 'kill $pid 2> /dev/null; rm -rf "$tmp"' EXIT
-failed=0
-ok() { echo "ok $1"; }
-not_ok() { echo "not ok $1: $2"; failed=1; }
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 
 # compare NAME: the sums in $tmp/sums and what the program says in $tmp/said.
 compare() {
@@ -45,4 +37,4 @@ compare gemms-attached
 "$ct" stat --gpu --by class -o "$tmp/classes" -- "$python" tests/gpu/gemms.py "$tmp/said" > "$tmp/out" 2> "$tmp/err"
 if grep -q ' gemm$' "$tmp/classes"; then ok gemms-classes; else not_ok gemms-classes "no row of products"; fi
 sed 's/^/# /' "$tmp/classes"
-exit $failed
+all_done

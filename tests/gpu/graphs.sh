@@ -6,32 +6,13 @@
 # name a captured launch, of a kernel of the same name; its operators and its lines of Python must be those of the capture. The second program is
 # attached to after the capture: its kernels must say that it was before the trace. Prints `ok NAME`, `not ok NAME: why`,
 # `# what was seen`, and the counts.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 here=tests/gpu
-tmp=$(mktemp -d)
-pids=()
-# shellcheck disable=SC2317 # by the trap
-tidy() {
-	[ ${#pids[@]} = 0 ] || kill -KILL "${pids[@]}" 2> /dev/null
-	rm -rf "$tmp"
-}
-trap tidy EXIT
 if ! nvidia-smi -L > /dev/null 2>&1 || ! python3 -c 'import torch' 2> /dev/null; then
-	echo "skip graphs: a GPU and PyTorch are needed"
-	echo "0 passed, 0 failed, 1 skipped"
-	exit 0
+	skip graphs "a GPU and PyTorch are needed"
+	leave
 fi
-# until FILE TEXT: waits for a line in a file, two minutes at most
-until_says() {
-	for _ in $(seq 1200); do
-		grep -q "$2" "$1" 2> /dev/null && return
-		sleep 0.1
-	done
-	return 1
-}
-
 python3 $here/graphs_torch.py 200 > "$tmp/plain" 2> /dev/null
 "$ct" record --gpu --stack=python --layers torch,nvtx -o "$tmp/run.ctrace" -- python3 $here/graphs_torch.py 200 > "$tmp/traced" 2> "$tmp/err"
 echo "# $(tail -n 1 "$tmp/err")"

@@ -5,17 +5,9 @@
 # Launches that hooks show are as many as torch.profiler counts; calls by function are as many as probes show; a training loop
 # that is attached to ATTACHES (100) times has the losses of one that nobody traces, bit by bit, and the code of its libraries is
 # what their files have. Needs root, a GPU and PyTorch.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 attaches=${2:-100}
-tmp=$(mktemp -d)
-trap 'kill $pid 2> /dev/null; rm -rf "$tmp"' EXIT
-pid=''
-passed=0 failed=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
-same() { if [ "$2" = "$3" ]; then ok "$1 ($2)"; else not_ok "$1" "$2, not $3; $(tail -n 2 "$tmp/err" | tr '\n' ' ')"; fi; }
 export CUBLAS_WORKSPACE_CONFIG=:4096:8
 
 # attached SOURCE PROGRAM ARGS...: the program is attached to once it has warmed up; rows as JSON, what it prints in out
@@ -86,5 +78,4 @@ fi
 timeout 120 "$ct" --source=hooks -o "$tmp/rows" -- python3 tests/gpu/hooks_train.py --steps 400 > "$tmp/out" 2> "$tmp/err"
 same started-losses "$(grep '^loss' "$tmp/out" | md5sum)" "$(grep '^loss' "$tmp/want" | md5sum)"
 grep -E 'warning|calls' "$tmp/err" | tail -n 3 | sed 's/^/# /'
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+all_done

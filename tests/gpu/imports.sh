@@ -5,13 +5,9 @@
 #
 # Each turn runs both, one after the other; TURNS: how many (7). Prints the medians of each package that is there, and the median of the
 # turns' ratios with its quartiles. Needs root.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 turns=${2:-7}
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-passed=0 failed=0
 
 # one WHAT COMMAND...: runs it, and adds the milliseconds to the file WHAT
 one() {
@@ -29,8 +25,7 @@ for package in torch jax cupy numba tensorflow transformers; do
 	for ((i = 0; i < turns; i++)); do
 		if ! one plain python3 -c "import $package" ||
 			! one hooks "$ct" --source=hooks -o "$tmp/rows" -- python3 -c "import $package"; then
-			echo "not ok import $package"
-			failed=$((failed + 1))
+			not_ok "import $package" "$(tail -n 1 "$tmp/out")"
 			continue 2
 		fi
 	done
@@ -43,5 +38,4 @@ print(f"ok import {sys.argv[1]}: {statistics.median(plain):.0f} ms, under the ho
 END
 	passed=$((passed + 1))
 done
-echo "imports: $passed passed, $failed failed"
-[ $failed = 0 ]
+all_done

@@ -4,12 +4,9 @@
 #
 # A step of JAX is traced from its start. Its kernels name the module jit_step and an operation that the compiled program has, by JAX's own text of it; prints what
 # XLA's ranges look like. Needs root, a GPU and a python3 with JAX.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 python=${JAX_PYTHON:-python3}
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
 
 cat > "$tmp/step.py" << 'EOF'
 import os

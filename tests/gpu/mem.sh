@@ -5,16 +5,8 @@
 # As root, with PyTorch, gcc and CUDA's headers; compute-sanitizer where it is. The book is compared with what PyTorch's allocator
 # says of itself, with both ways in which it takes memory, live and from a recording; with the leaks that
 # compute-sanitizer finds; and with what NVML counts for the process. Attached late, the rest is said to be from before.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-cuda=${CUDA_HOME:-/usr/local/cuda}
-passed=0 failed=0 skipped=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
-skip() { echo "skip $1: $2"; skipped=$((skipped + 1)); }
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 
 compare() { # NAME
 	local said
@@ -86,12 +78,11 @@ leaks() {
 }
 
 leaks
-if python3 -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null; then
+if has_torch; then
 	torch segments ''
 	torch expandable expandable_segments:True
 	late
 else
 	skip torch "python3 has no PyTorch that finds a GPU"
 fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed = 0 ]
+all_done

@@ -4,16 +4,9 @@
 #
 # Needs what run.sh needs. The share of launches that have a name is measured for programs that were started under cudatrace
 # and for programs that it was attached to; where torch.profiler says what ran, the names are compared with its.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 here=tests/gpu
-passed=0 failed=0 skipped=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
-skip() { echo "skip $1: $2"; skipped=$((skipped + 1)); }
 has() { python3 -c "import $1" 2>/dev/null; }
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }
 
@@ -133,5 +126,4 @@ if has cupy; then
 		not_ok stuck-target-goes-on "$(tail -n 2 "$tmp/out" "$tmp/pyerr")"
 	fi
 fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+all_done

@@ -6,33 +6,13 @@
 # and must name it, its collective, and the line of Python that it is at; so must answers of several machines put together. A rank
 # that only comes late is named while it does, and the job ends as if nobody had looked. A job that goes on must not be reported. Prints
 # `ok NAME`, `not ok NAME: why`, `skip NAME: why`, and at the end the counts.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-tmp=$(mktemp -d)
-pids=()
-# shellcheck disable=SC2317 # by the trap
-tidy() {
-	[ ${#pids[@]} = 0 ] || kill -KILL "${pids[@]}" 2> /dev/null
-	rm -rf "$tmp"
-}
-trap tidy EXIT
-passed=0 failed=0 skipped=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
-skip() { echo "skip $1: $2"; skipped=$((skipped + 1)); }
-end() {
-	echo "$passed passed, $failed failed, $skipped skipped"
-	[ "$failed" = 0 ]
-	exit
-}
-
-gpus=$(nvidia-smi -L 2> /dev/null | grep -c '^GPU')
-python=${TORCH_PYTHON:-python3}
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
+gpus=$(count_gpus)
 port=$((28500 + $$ % 1000))
 if [ "$gpus" -lt 2 ] || ! "$python" -c 'import torch' 2> /dev/null; then
 	skip nccl-hang "two GPUs and PyTorch are needed"
-	end
+	leave
 fi
 ranks=$((gpus < 4 ? gpus : 4))
 
@@ -130,4 +110,4 @@ else
 	not_ok nccl-goes-on "the job did not begin"
 fi
 stop
-end
+all_done

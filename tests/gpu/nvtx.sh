@@ -3,15 +3,9 @@
 # nvtx.sh - ranges of PyTorch (torch.cuda.nvtx: NVTX 3, header-only inside libtorch), started and attached: tests/gpu/nvtx.sh [CUDATRACE]
 #
 # Every range must be there once, with its parent, and around the calls that it made. Needs what run.sh needs, and PyTorch.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 here=tests/gpu
-passed=0 failed=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
 
 if ! python3 -c 'import torch' 2> /dev/null; then
 	echo "skip nvtx: python3 has no torch"
@@ -84,5 +78,4 @@ judge with-gpu
 n=$(grep -c '"type":"marker"' "$tmp/rows")
 if [ "$n" = 0 ]; then ok with-gpu-once; else not_ok with-gpu-once "$n ranges by CUPTI too"; fi
 
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+all_done

@@ -8,19 +8,11 @@
 # are traced without it, and with it, in turns. SOURCE=hooks does all of it by hooks, and starts the
 # programs; with ATTACH=1 it attaches to them: most operators are then hooked by the loader's slots, and record_function() is not seen:
 # all operators after the attach are compared. ONLY=shapes leaves out the first part. Needs root, a GPU and PyTorch.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 rounds=${2:-5}
-python=${TORCH_PYTHON:-python3}
-tmp=$(mktemp -d)
-trap 'kill $pid 2> /dev/null; rm -rf "$tmp"' EXIT
-pid=''
 source=() rare=(--keep-chatty)
 [ "${SOURCE:-}" != hooks ] || source=(--source=hooks) rare=()
-passed=0 failed=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
 
 # traced PROGRAM'S ARGS -- CUDATRACE'S ARGS: the program is attached to once it has warmed up; without arguments nothing traces it
 traced() {
@@ -189,5 +181,4 @@ for way, us in took.items():
     ratio = statistics.median(us) / statistics.median(took['none'])
     print(f'# a step, {way}: median of {len(us)} medians {statistics.median(us):.0f} us, x{ratio:.2f}')
 EOF
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+all_done

@@ -5,32 +5,13 @@
 # Needs root, a GPU, and a python3 with PyTorch. The same 20 steps run under torch.profiler and, in another process that ran already,
 # under `record --gpu --layers nvtx -p`: the numbers of kernels and of copies of each range must be equal, and the sums of
 # `stat --by range` must be all there is. Prints `ok NAME`, `not ok NAME: why`, `skip NAME: why`, `# what was seen`, and the counts.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 here=tests/gpu
-tmp=$(mktemp -d)
-pids=()
-# shellcheck disable=SC2317 # by the trap
-tidy() {
-	[ ${#pids[@]} = 0 ] || kill -KILL "${pids[@]}" 2> /dev/null
-	rm -rf "$tmp"
-}
-trap tidy EXIT
 if ! nvidia-smi -L > /dev/null 2>&1 || ! python3 -c 'import torch' 2> /dev/null; then
-	echo "skip ranges: a GPU and PyTorch are needed"
-	echo "0 passed, 0 failed, 1 skipped"
-	exit 0
+	skip ranges "a GPU and PyTorch are needed"
+	leave
 fi
-
-# until FILE TEXT: waits for a line in a file, two minutes at most
-until_says() {
-	for _ in $(seq 1200); do
-		grep -q "$2" "$1" 2> /dev/null && return
-		sleep 0.1
-	done
-	return 1
-}
 
 python3 $here/ranges_step.py profile "$tmp/profiled" > "$tmp/profile.log" 2>&1 || echo "# the profiler: $(tail -n 1 "$tmp/profile.log")"
 mkfifo "$tmp/in"

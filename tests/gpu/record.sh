@@ -5,20 +5,8 @@
 #     tests/gpu/record.sh [CUDATRACE]      default: .output/static/cudatrace
 #
 # Prints `ok NAME`, `not ok NAME: why`, `skip NAME: why`, measured figures as `# ...`, and at the end the counts.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-passed=0 failed=0 skipped=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
-skip() { echo "skip $1: $2"; skipped=$((skipped + 1)); }
-check() { # NAME WHY CONDITION...
-	local name=$1 why=$2
-	shift 2
-	if "$@"; then ok "$name"; else not_ok "$name" "$why"; fi
-}
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 count() { # TYPE FILE
 	grep -c "^{\"type\":\"$1\"" "$2"
 }
@@ -53,7 +41,7 @@ bytes() {
 	check "$1" "more than $3 bytes a call" test "$((size))" -le "$((calls * $3))"
 }
 
-if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null; then
+if ! has_torch; then
 	skip record "no PyTorch with a GPU"
 else
 	for steps in 20 200; do
@@ -81,5 +69,4 @@ else
 		python3 "$tmp/steps.py" 100 > "$tmp/out" 2> "$tmp/err"
 	bytes step-with-stacks "$tmp/k.ctrace" 60
 fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ]
+all_done

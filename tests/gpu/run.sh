@@ -6,23 +6,10 @@
 #     tests/gpu/run.sh [CUDATRACE]      default: .output/static/cudatrace
 #
 # Prints `ok NAME`, `not ok NAME: why`, `skip NAME: why`, measured figures as `# ...`, and at the end the counts.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-cuda=${CUDA_HOME:-/usr/local/cuda}
-passed=0 failed=0 skipped=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
-skip() { echo "skip $1: $2"; skipped=$((skipped + 1)); }
-check() { # NAME WHY CONDITION...
-	local name=$1 why=$2
-	shift 2
-	if "$@"; then ok "$name"; else not_ok "$name" "$why"; fi
-}
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 
-nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | sed 's/^/# gpu: /'
+say_gpu
 echo "# kernel $(uname -r), $("$ct" -V)"
 "$ct" doctor 2>&1 | sed 's/^/# /'
 
@@ -46,8 +33,7 @@ golden() { # NAME PROGRAM
 		not_ok "$1" "$(head -n 40 "$tmp/diff")"
 	fi
 }
-if gcc -O2 -D_GNU_SOURCE -I"$cuda/include" -o "$tmp/sample" cuda_events_test.c -L"$cuda/lib64" -lcudart -ldl \
-	-Wl,-rpath,"$cuda/lib64" 2>"$tmp/err"; then
+if build "$tmp/sample" cuda_events_test.c; then
 	golden sample-shared "$tmp/sample"
 else
 	not_ok sample-shared "$(head -n 3 "$tmp/err")"
@@ -129,5 +115,4 @@ fi
 
 # ---- nothing is left behind -------------------------------------------------------------------------------------------
 check no-process-left "cudatrace still runs" test -z "$(pgrep -x cudatrace)"
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+all_done

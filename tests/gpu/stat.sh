@@ -4,15 +4,8 @@
 #
 # As root, with PyTorch. `stat --gpu` of training steps against torch.profiler's sums of the same steps, in a process of its own,
 # since CUPTI serves one at a time; the same from a recording; and runs compared with runs.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-passed=0 failed=0 skipped=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
-skip() { echo "skip $1: $2"; skipped=$((skipped + 1)); }
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 load=(python3 tests/gpu/stat_load.py)
 
 check() { # NAME SAVED: the lines of stat_check.py, each counted
@@ -25,7 +18,7 @@ check() { # NAME SAVED: the lines of stat_check.py, each counted
 	done < <(python3 tests/gpu/stat_check.py "$2" "$tmp/profiled.json" 2>&1)
 }
 
-if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null; then
+if ! has_torch; then
 	skip stat "no PyTorch with a GPU"
 elif ! "${load[@]}" "$tmp/profiled.json" > "$tmp/out" 2>&1; then
 	not_ok profiler "$(tail -n 1 "$tmp/out")"
@@ -52,5 +45,4 @@ else
 	fi
 	sed -n '/Conditions/,$p' "$tmp/out" | sed 's/^/# /'
 fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+all_done

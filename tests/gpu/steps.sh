@@ -5,20 +5,11 @@
 # `stat --by step`, attached to a program that runs already, finds as many steps as the program makes, by the sort of sign that it
 # gives; the four parts of each add up to its length; each has the kernels that torch.profiler counts in a step; the slowest is the one
 # in which the program slept. The use (MFU) of a GPT's training is the formula's within 3 percent. ONLY=mfu does this alone. Needs root, a GPU and PyTorch. Prints `ok NAME`, `not ok NAME: why`, the tables after `# `, and the counts.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
-python=${TORCH_PYTHON:-python3}
-tmp=$(mktemp -d)
-trap 'kill $pid 2> /dev/null; rm -rf "$tmp"' EXIT
-pid=''
-passed=0 failed=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 if ! nvidia-smi -L > /dev/null 2>&1 || ! "$python" -c 'import torch' 2> /dev/null; then
-	echo "skip steps: a GPU and PyTorch are needed"
-	echo "0 passed, 0 failed, 1 skipped"
-	exit 0
+	skip steps "a GPU and PyTorch are needed"
+	leave
 fi
 
 # recorded HOW LAYERS: the program is attached to once it has warmed up
@@ -108,5 +99,4 @@ if [ ! -s "$tmp/got" ] || grep -qv '^# ' "$tmp/got"; then
 else
 	ok mfu
 fi
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ] && [ $passed -eq "$([ "${ONLY:-}" = mfu ] && echo 1 || echo 6)" ]
+all_done && [ $passed -eq "$([ "${ONLY:-}" = mfu ] && echo 1 || echo 6)" ]

@@ -31,6 +31,7 @@
  *                 none any more until CUPTI is ended, as the real one does now and then in a busy program
  *   late:MS       so long after its kind is disabled the record of a kernel comes that was in flight
  *   empty         asks for buffers until it gets none, as if the program were very busy
+ *   nvtx          it has header-only NVTX 3, as the real one
  */
 #include "standin.h"
 
@@ -47,6 +48,7 @@
 #include "../../target/cupti/cupti.h"
 #include "../../target/common/prologue.h"
 #include "../../user/api/api.h"
+#include "../../wire/nvtx_wire.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define IDS 2048
@@ -138,6 +140,42 @@ static long knob(const char *name)
 		if (!strncmp(s, name, len) && (s[len] == ':' || s[len] == ',' || !s[len]))
 			return s[len] == ':' ? atol(s + len + 1) : 1;
 	return 0;
+}
+
+/* ---- NVTX in it ---- */
+
+static struct nvtx_layout markers = {
+	.head = { .version = 3 }
+}; /* mapped from the file, as the real one */
+
+static int get_markers(uint32_t module, uint64_t **slots, uint32_t *n)
+{
+	*slots = &markers.tables[module == 5 ? NVTX_TABLE_CORE_2 : NVTX_TABLE_CORE];
+	*n = NVTX_IDS;
+	return module == 1 || module == 5;
+}
+static void set_marker_version(uint32_t v)
+{
+	(void)v;
+}
+
+__attribute__((constructor)) static void make_markers(void)
+{
+	uint64_t at = (uint64_t)(uintptr_t)markers.slots;
+
+	if (!knob("nvtx"))
+		return;
+	for (unsigned int i = 1; i < NVTX_IDS; i++) {
+		markers.tables[NVTX_TABLE_CORE + i] = at + (NVTX_SLOT_CORE + i - 1) * 8;
+		markers.tables[NVTX_TABLE_CORE_2 + i] = at + (NVTX_SLOT_CORE_2 + i - 1) * 8;
+	}
+	markers.head =
+		(struct nvtx_globals){ .state = NVTX_COMPLETE,
+				       .callbacks_size = 16,
+				       .get_table = (uint64_t)(uintptr_t)get_markers,
+				       .version_size = 24,
+				       .version = 3,
+				       .set_version = (uint64_t)(uintptr_t)set_marker_version };
 }
 
 /* Whoever has subscribed may be gone by the next moment. */

@@ -52,8 +52,7 @@ static void head_text(char *text, size_t size, const char *host, uint64_t realti
 		 "gpu 0000:19:00.0 NVIDIA H200 GPU-000102030405060708090a0b0c0d0e0f\n"
 		 "gpu 0000:3b:00.0 NVIDIA H200 GPU-101112131415161718191a1b1c1d1e1f\n"
 		 "start_ns %llu\nrealtime_offset_ns %llu\nclock_error_ns 250000\ntraced %s\narg "
-		 "record\narg --\narg "
-		 "%s\npart 1\n",
+		 "record\narg --\narg %s\npart 1\n",
 		 host, host[4], T0, (unsigned long long)(realtime - T0), traced, traced);
 }
 
@@ -645,8 +644,7 @@ int main(int argc, char **argv)
 		return 2;
 	file(argv[1], "two.ctrace", "node-a", REALTIME, two_processes,
 	     "reason finished\nuptime_ns 4000000\ncalls 36\nfolded 40\nfiltered 0\nsent "
-	     "36\nunfinished 1\nreceived "
-	     "140\n"
+	     "36\nunfinished 1\nreceived 140\n"
 	     "lost.ring_full 3\nlost.device_dropped 2\nmuted cudaGetDevice\n");
 	file(argv[1], "other.ctrace", "node-b", REALTIME + 2 * MS, other_host,
 	     "reason interrupted\nuptime_ns 1000000\n");

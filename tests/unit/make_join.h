@@ -7,6 +7,7 @@
 #include "../../user/event/join/join.h"
 #include "make_call.h"
 #include "make_device.h"
+#include "api_row.h"
 #include "unit.h"
 
 #define MS 1000000ULL
@@ -108,11 +109,6 @@ static inline int give(struct join *j, const void *rec)
 }
 
 /* ---- the records ---- */
-
-static inline int row(const char *name)
-{
-	return api_next(name, -1);
-}
 
 static inline struct ct_call *call_of(struct made_call *m, const char *name, uint32_t pid,
 				      uint32_t tid, uint64_t start_ns, uint64_t end_ns)

@@ -1754,7 +1754,7 @@ static void test_forms(void)
 
 /* Of stacks with Python's frames, people see these and at most two native ones inside them; stacks that
  * differ in what is hidden are one place. */
-static void test_places(void)
+static void test_refused(void)
 {
 #define PY(f, l)                                                                           \
 	{                                                                                  \
@@ -1935,7 +1935,7 @@ static void test_hostile(void)
 
 int main(void)
 {
-	RUN(test_places);
+	RUN(test_refused);
 	RUN(test_words);
 	RUN(test_ways);
 	RUN(test_pageable);

@@ -28,7 +28,7 @@
 #include "../../user/source/agent/agent_funcs.h"
 #include "../../user/source/agent/agent_inbox.h"
 #include "../../user/source/agent/agent_peer.h"
-#include "../../user/source/agent/agent_places.h"
+#include "../../user/source/agent/agent_refused.h"
 #include "../../user/source/agent/agent_process.h"
 #include "../../user/util/msg.h"
 #include "../standin/include/cuda.h"
@@ -1234,25 +1234,25 @@ static void test_shares(void)
 /* What found no place is a row for each user, once for each change. */
 static void test_no_place(void)
 {
-	static struct agent_places p;
+	static struct agent_refused p;
 	struct hole_text t;
 	int rows = 0;
 
-	CHECK(!agent_places_next(&p, CT_HOLE_CALLS, &t));
-	agent_places_refuse(&p, 1000);
-	agent_places_took(&p, 1000, 5, 5); /* by a connection of its own */
-	agent_places_took(&p, 1000, 5, 6);
-	CHECK(agent_places_next(&p, CT_HOLE_CALLS, &t));
+	CHECK(!agent_refused_next(&p, CT_HOLE_CALLS, &t));
+	agent_refused_add(&p, 1000);
+	agent_refused_took(&p, 1000, 5, 5); /* by a connection of its own */
+	agent_refused_took(&p, 1000, 5, 6);
+	CHECK(agent_refused_next(&p, CT_HOLE_CALLS, &t));
 	CHECK_EQ(2, t.hole.count);
 	CHECK_EQ(CT_HOLE_NO_PLACE, t.hole.reason);
 	CHECK_TEXT("user 1000", t.hole.text);
 	CHECK(!record_check(&t.hole.h, t.hole.h.size));
-	CHECK(!agent_places_next(&p, CT_HOLE_CALLS, &t));
+	CHECK(!agent_refused_next(&p, CT_HOLE_CALLS, &t));
 	for (uid_t uid = 1000; uid < 1100; uid++)
-		agent_places_refuse(&p, uid);
-	for (; agent_places_next(&p, CT_HOLE_CALLS, &t); rows++)
-		CHECK(rows < AGENT_PLACES_USERS || (t.hole.count == 84 && !t.hole.text_len));
-	CHECK_EQ(AGENT_PLACES_USERS + 1, rows);
+		agent_refused_add(&p, uid);
+	for (; agent_refused_next(&p, CT_HOLE_CALLS, &t); rows++)
+		CHECK(rows < AGENT_REFUSED_USERS || (t.hole.count == 84 && !t.hole.text_len));
+	CHECK_EQ(AGENT_REFUSED_USERS + 1, rows);
 }
 
 static void test_names(void)

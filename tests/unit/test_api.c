@@ -10,6 +10,7 @@
 #include "../../user/api/traits.h"
 #include "../../user/api/xlat.h"
 #include "../../user/event/scopes/products/gemms.h"
+#include "api_row.h"
 #include "make_call.h"
 #include "unit.h"
 
@@ -83,16 +84,6 @@ static const char *decoded(const struct ct_call *c, enum api_arch arch)
 	}
 	CHECK(depth == 0);
 	return text;
-}
-
-static int row(const char *name)
-{
-	int i = api_next(name, -1);
-
-	if (i < 0)
-		printf("no row %s\n", name);
-	CHECK(i >= 0);
-	return i < 0 ? 0 : i;
 }
 
 static struct ct_spec spec_of(const char *name, enum api_arch arch)
@@ -348,13 +339,11 @@ static void test_words(void)
 	m = numbered("cudaLaunchKernel", API_X86_64, 0);
 	CHECK(m.c.nwords == 8);
 	CHECK_TEXT("func=0x1000, gridDim=(4097,0,4098), blockDim=(4099,0,4100), args=0x1005, "
-		   "sharedMem=4102, "
-		   "stream=0x1007, returned=cudaSuccess",
+		   "sharedMem=4102, stream=0x1007, returned=cudaSuccess",
 		   decoded(&m.c, API_X86_64));
 	m = numbered("cudaLaunchKernel", API_AARCH64, 0);
 	CHECK_TEXT("func=0x1000, gridDim=(4097,0,4098), blockDim=(4099,0,4100), args=0x1005, "
-		   "sharedMem=4102, "
-		   "stream=0x1007, returned=cudaSuccess",
+		   "sharedMem=4102, stream=0x1007, returned=cudaSuccess",
 		   decoded(&m.c, API_AARCH64));
 	/* An aggregate above 16 bytes: on the stack, not in a register; on aarch64 a pointer in
 	 * its turn. */
@@ -404,10 +393,8 @@ static void test_words(void)
 	m = numbered("cuLaunchKernel", API_X86_64, 0);
 	CHECK(m.c.nwords == 11);
 	CHECK_TEXT("f=0x1000, gridDimX=4097, gridDimY=4098, gridDimZ=4099, blockDimX=4100, "
-		   "blockDimY=4101, "
-		   "blockDimZ=4102, sharedMemBytes=4103, hStream=0x1008, kernelParams=0x1009, "
-		   "extra=0x100a, "
-		   "returned=CUDA_SUCCESS",
+		   "blockDimY=4101, blockDimZ=4102, sharedMemBytes=4103, hStream=0x1008, "
+		   "kernelParams=0x1009, extra=0x100a, returned=CUDA_SUCCESS",
 		   decoded(&m.c, API_X86_64));
 }
 
@@ -518,14 +505,12 @@ static void test_structs(void)
 	make_mem(0x800, &config, 56);
 	make_mem(0x900, attrs, sizeof(attrs));
 	make_call(&m, "cudaLaunchKernelExC", CT_CALL, 0, 0, U(0x800), U(0x1234), U(0x5678));
-	CHECK_TEXT(
-		"config={gridDim=(8,2,1), blockDim=(128,1,1), dynamicSmemBytes=1024, stream=0x55, "
-		"attrs=list{{id=ClusterDimension, val={clusterDim=(2,1,1)}}, "
-		"{id=ProgrammaticStreamSerialization, "
-		"val={programmaticStreamSerializationAllowed=1}}}, numAttrs=2}, func=0x1234, "
-		"args=0x5678, "
-		"returned=cudaSuccess",
-		DECODED(m));
+	CHECK_TEXT("config={gridDim=(8,2,1), blockDim=(128,1,1), dynamicSmemBytes=1024, "
+		   "stream=0x55, attrs=list{{id=ClusterDimension, val={clusterDim=(2,1,1)}}, "
+		   "{id=ProgrammaticStreamSerialization, "
+		   "val={programmaticStreamSerializationAllowed=1}}}, numAttrs=2}, func=0x1234, "
+		   "args=0x5678, returned=cudaSuccess",
+		   DECODED(m));
 	config.n = 9;
 	make_call(&m, "cudaLaunchKernelExC", CT_CALL, 0, 0, U(0x800), U(0x1234), U(0x5678));
 	decoded(&m.c, API_ARCH_HERE);
@@ -540,10 +525,9 @@ static void test_structs(void)
 	make_mem(0xa00, &p3, sizeof(p3));
 	make_call(&m, "cudaMemcpy3D", CT_CALL, 0, 0, U(0xa00));
 	CHECK_TEXT("p={srcArray=0, srcPos={x=0, y=0, z=0}, srcPtr={ptr=0xa0, pitch=256, xsize=256, "
-		   "ysize=4}, dstArray=0, "
-		   "dstPos={x=0, y=0, z=0}, dstPtr={ptr=0xb0, pitch=512, xsize=256, ysize=4}, "
-		   "extent={width=256, "
-		   "height=4, depth=3}, kind=HostToDevice}, returned=cudaSuccess",
+		   "ysize=4}, dstArray=0, dstPos={x=0, y=0, z=0}, dstPtr={ptr=0xb0, pitch=512, "
+		   "xsize=256, ysize=4}, extent={width=256, height=4, depth=3}, "
+		   "kind=HostToDevice}, returned=cudaSuccess",
 		   DECODED(m));
 	CHECK(api_size(&m.c, API_ARCH_HERE) == 256 * 4 * 3);
 	p3.array = 0x1; /* the extent counts elements then */
@@ -558,8 +542,7 @@ static void test_structs(void)
 		   DECODED(m));
 	make_call(&m, "cudaGraphAddEmptyNode", CT_CALL, 0, 0, U(0xc00), U(0x1), U(0xb00), U(6));
 	CHECK_TEXT("graph=0x1, pDependencies=list...{0x1, 0x2, 0x3, 0x4}, numDependencies=6, "
-		   ">pGraphNode=0x99, "
-		   "returned=cudaSuccess",
+		   ">pGraphNode=0x99, returned=cudaSuccess",
 		   DECODED(m));
 	make_call(&m, "cudaGraphAddEmptyNode", CT_CALL, 0, 0, U(0xc00), U(0x1), U(0), U(0));
 	CHECK_TEXT("graph=0x1, pDependencies=@0, numDependencies=0, >pGraphNode=0x99, "

@@ -116,8 +116,7 @@ static void test_waits(void)
 	CHECK_TEXT("", said(SECOND / 2)); /* it may still come */
 	CHECK_TEXT("communicator 0xabc of 3 ranks:\n"
 		   "  ncclAllReduce #100000 (count=64 float32 sum): ranks 0,2 wait in it, rank 1 "
-		   "(job, "
-		   "PID 101) has not come to it\n",
+		   "(job, PID 101) has not come to it\n",
 		   said(2 * SECOND));
 	reduces(1, 100000, 64);
 	CHECK_TEXT("", said(2 * SECOND));
@@ -144,16 +143,14 @@ static void test_peers(void)
 	CHECK_TEXT("", said(2 * SECOND));
 	peer(1, "ncclRecv", 0, 4);
 	peer(0, "ncclRecv", 1, 4);
-	CHECK_TEXT(
-		"communicator 0xabc of 3 ranks:\n"
-		"  rank 0 waits in receive #1 from rank 1 (count=4 float32): rank 1 has begun no "
-		"send that matches it\n"
-		"  rank 1 waits in receive #5001 from rank 0 (count=4 float32): rank 0 has begun "
-		"no "
-		"send that matches it\n"
-		"  a hang, a circle of receives: rank 0 waits in ncclRecv #1 for rank 1, rank 1 "
-		"waits in ncclRecv #5001 for rank 0\n",
-		said(2 * SECOND));
+	CHECK_TEXT("communicator 0xabc of 3 ranks:\n"
+		   "  rank 0 waits in receive #1 from rank 1 (count=4 float32): rank 1 has begun "
+		   "no send that matches it\n"
+		   "  rank 1 waits in receive #5001 from rank 0 (count=4 float32): rank 0 has "
+		   "begun no send that matches it\n"
+		   "  a hang, a circle of receives: rank 0 waits in ncclRecv #1 for rank 1, rank 1 "
+		   "waits in ncclRecv #5001 for rank 0\n",
+		   said(2 * SECOND));
 }
 
 /* Of a communicator from before, the numbers of sends are not known. */

@@ -158,9 +158,8 @@ static size_t make_run(char *buf, size_t size, double time, unsigned int calls)
 {
 	return (size_t)snprintf(
 		buf, size,
-		HEAD "%.0f" SECTIONS(
-			"{\"name\":\"cudaMalloc\",\"calls\":%u,\"failed\":0,\"total_ns\":%.0f,"
-			"\"avg_ns\":%.1f,\"bytes\":64}"),
+		HEAD "%.0f" SECTIONS("{\"name\":\"cudaMalloc\",\"calls\":%u,\"failed\":0,\"total_"
+				     "ns\":%.0f,\"avg_ns\":%.1f,\"bytes\":64}"),
 		time, calls, time, time / calls);
 }
 
@@ -197,10 +196,10 @@ static void test_file(void)
 	saved_close(&s);
 	saved_close(&s);
 	/* the names that have their units, and those of version 1, are one number; so is a file with both */
-	CHECK(!open_text(&s, "both",
-			 HEAD "5" SECTIONS(
-				 "") "\n{\"schema\":\"cudatrace-stat\",\"version\":2,\"summary\":"
-				     "{\"total_api_time_ns\":7,\"kernel_time_ns\":1" SECTIONS("")));
+	CHECK(!open_text(
+		&s, "both",
+		HEAD "5" SECTIONS("") "\n{\"schema\":\"cudatrace-stat\",\"version\":2,\"summary\":{"
+				      "\"total_api_time_ns\":7,\"kernel_time_ns\":1" SECTIONS("")));
 	CHECK_EQ(2, s.nruns);
 	CHECK(saved_values(&s, saved_find(&s, SAVED_SUMMARY, "total_api_time"), SAVED_SUMMARY,
 			   SAVED_VALUE, v) == 2 &&
@@ -473,9 +472,8 @@ static size_t make_estimate(char *buf, size_t size, unsigned int calls, unsigned
 	return (size_t)snprintf(
 		buf, size,
 		HEAD "1000,\"total_api_calls\":%u,\"estimated\":%u,\"error\":%u" SECTIONS(
-			"{\"name\":\"cudaGetDevice\","
-			"\"calls\":%u,\"estimated\":%u,\"error\":%u,\"failed\":0,\"total_ns\":%u,"
-			"\"avg_ns\":10,\"bytes\":0}"),
+			"{\"name\":\"cudaGetDevice\",\"calls\":%u,\"estimated\":%u,\"error\":%u,"
+			"\"failed\":0,\"total_ns\":%u,\"avg_ns\":10,\"bytes\":0}"),
 		calls, calls / 2, error, calls, calls / 2, error, calls * 10);
 }
 
@@ -647,19 +645,19 @@ static void test_print(void)
 	static const char base[] = HEAD
 		"2000000,\"failed_calls\":0,\"kernel_time\":500000,\"kernel_utilization\":0.25,"
 		"\"memory_efficiency\":20.5},\"runtime\":[" ROW("cudaMalloc", 1, 0, 1500000) "," ROW(
-			"cudaFree", 1, 0, 500000) "],"
-						  "\"driver\":[],\"kernels\":[" ROW(
-							  "a|b<&\\\"*\\u001b[0m", 4, 0,
-							  500000) "],\"copies\":[],\"sync\":[],"
-								  "\"lost\":{\"ring_full\":3}}";
+			"cudaFree", 1, 0,
+			500000) "],\"driver\":[],\"kernels\":[" ROW("a|b<&\\\"*\\u001b[0m", 4, 0,
+								    500000) "],\"copies\":[],"
+									    "\"sync\":[],\"lost\":{"
+									    "\"ring_full\":3}}";
 	static const char now[] = HEAD
 		"2500000,\"failed_calls\":1,\"kernel_time\":500000,\"kernel_utilization\":0.2,"
 		"\"memory_efficiency\":20.5},\"runtime\":[" ROW(
 			"cudaMalloc", 2, 1,
-			2500000) "],\"driver\":[],"
-				 "\"kernels\":[" ROW(
-					 "a|b<&\\\"*\\u001b[0m", 4, 0,
-					 600000) "],\"copies\":[],\"sync\":[],\"lost\":{}}";
+			2500000) "],\"driver\":[],\"kernels\":[" ROW("a|b<&\\\"*\\u001b[0m", 4, 0,
+								     600000) "],\"copies\":[],"
+									     "\"sync\":[],\"lost\":"
+									     "{}}";
 	static const char *const texts[] = { "total_api_time>+3%", "failed>0",
 					     "cudaMalloc.calls>+10", "kernel(a*).avg>+10%" };
 	static const char *const names[] = { "compare.txt", "compare.md", "compare.json",
@@ -729,19 +727,14 @@ static size_t make_steps(char *to, size_t size, int steps, int wait, int mallocs
 {
 	return (size_t)snprintf(
 		to, size,
-		HEAD
-		"%d,\"failed_calls\":%d,\"span_ns\":%d,\"peak_bytes\":%d,\"kernel_utilization\":0."
-		"5}"
-		",\"runtime\":["
-		"{\"name\":\"cudaStreamSynchronize\",\"calls\":%d,\"failed\":0,\"total_ns\":%d,"
-		"\"avg_ns\":%d,\"bytes\":0},"
-		"{\"name\":\"cudaMalloc\",\"calls\":%d,\"failed\":%d,\"total_ns\":%d,"
-		"\"avg_ns\":1,\"bytes\":0},"
-		"{\"name\":\"cudaMemcpyAsync\",\"calls\":%d,\"failed\":0,\"total_ns\":%d,"
-		"\"avg_ns\":3,\"bytes\":0}],"
-		"\"driver\":[],\"kernels\":[],\"copies\":[],\"sync\":[{\"name\":"
-		"\"cudaStreamSynchronize\",\"calls\":%d,"
-		"\"failed\":0,\"total_ns\":%d,\"avg_ns\":%d,\"bytes\":0}],\"lost\":{}}\n",
+		HEAD "%d,\"failed_calls\":%d,\"span_ns\":%d,\"peak_bytes\":%d,\"kernel_"
+		     "utilization\":0.5},\"runtime\":[{\"name\":\"cudaStreamSynchronize\","
+		     "\"calls\":%d,\"failed\":0,\"total_ns\":%d,\"avg_ns\":%d,\"bytes\":0},{"
+		     "\"name\":\"cudaMalloc\",\"calls\":%d,\"failed\":%d,\"total_ns\":%d,\"avg_"
+		     "ns\":1,\"bytes\":0},{\"name\":\"cudaMemcpyAsync\",\"calls\":%d,\"failed\":0,"
+		     "\"total_ns\":%d,\"avg_ns\":3,\"bytes\":0}],\"driver\":[],\"kernels\":[],"
+		     "\"copies\":[],\"sync\":[{\"name\":\"cudaStreamSynchronize\",\"calls\":%d,"
+		     "\"failed\":0,\"total_ns\":%d,\"avg_ns\":%d,\"bytes\":0}],\"lost\":{}}\n",
 		steps * (wait + 7) + mallocs, mallocs ? 1 : 0, steps * (wait + 100),
 		1 << (20 + mallocs), steps, steps * wait, wait, mallocs, mallocs ? 1 : 0, mallocs,
 		2 * steps, 6 * steps, steps, steps * wait, wait);

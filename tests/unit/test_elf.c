@@ -23,6 +23,7 @@
 #include "../../user/source/discover/elf.h"
 #include "../../user/flow/plan.h"
 #include "../../user/util/now.h"
+#include "make_elf.h"
 #include "unit.h"
 
 /* A breakpoint of another tracer at the next one does not lie in what is compared. */
@@ -167,7 +168,7 @@ static bool sane(int err)
 
 static void test_foreign(void)
 {
-	Elf64_Ehdr h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+	Elf64_Ehdr h = { .e_ident = MAKE_ELF_IDENT,
 			 .e_type = ET_DYN,
 			 .e_machine = EM_S390,
 			 .e_ehsize = sizeof(h) };
@@ -254,7 +255,7 @@ static void test_many_symbols(void)
 		Elf64_Shdr sh[3];
 		char names[64];
 	} f = {
-		.h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.h = { .e_ident = MAKE_ELF_IDENT,
 		       .e_type = ET_DYN,
 		       .e_phoff = sizeof(f.h),
 		       .e_phentsize = sizeof(f.ph),
@@ -457,20 +458,7 @@ static void make_file(struct made *m)
 	static const char names[] = "\0.symtab\0.rodata.str1.1\0.other";
 
 	*m = (struct made){
-		.h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		       .e_type = ET_DYN,
-#if defined(__aarch64__)
-		       .e_machine = EM_AARCH64,
-#else
-		       .e_machine = EM_X86_64,
-#endif
-		       .e_phoff = offsetof(struct made, ph),
-		       .e_phentsize = sizeof(m->ph),
-		       .e_phnum = 1,
-		       .e_shoff = offsetof(struct made, sh),
-		       .e_shentsize = sizeof(m->sh[0]),
-		       .e_shnum = ARRAY_LEN(m->sh),
-		       .e_shstrndx = MADE_NAMES + 1 },
+		.h = { MAKE_ELF_HEAD(*m, ph, sh), .e_shstrndx = MADE_NAMES + 1 },
 		.ph = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = sizeof(*m) },
 		.nsymbols = 1,
 		.nstrings = 1,
@@ -1016,11 +1004,9 @@ static void test_linked(void)
 {
 	static const char *const make =
 		"cd %s && echo 'int cudaMalloc(void **, long); int main(void) { void *p; return "
-		"cudaMalloc(&p, 1); }' > a.c && "
-		"cc a.c -o static -L/usr/local/cuda/lib64 -lcudart_static -ldl -lrt -lpthread "
-		"2>err && "
-		"cc a.c -o shared -L/usr/local/cuda/lib64 -lcudart 2>err && strip -o stripped "
-		"static";
+		"cudaMalloc(&p, 1); }' > a.c && cc a.c -o static -L/usr/local/cuda/lib64 "
+		"-lcudart_static -ldl -lrt -lpthread 2>err && cc a.c -o shared "
+		"-L/usr/local/cuda/lib64 -lcudart 2>err && strip -o stripped static";
 	char dir[] = "/tmp/test_elf.XXXXXX", cmd[1024], path[64];
 	struct elf_scan s;
 

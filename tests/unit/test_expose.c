@@ -11,6 +11,7 @@
 #include "../../user/event/device.h"
 #include "../../user/metrics/expose.h"
 #include "holes_made.h"
+#include "api_row.h"
 #include "unit.h"
 
 #define S 1000000000ULL
@@ -43,15 +44,6 @@ static struct process process(uint32_t pid, uint32_t start, const char *comm)
 
 	snprintf(p.comm, sizeof(p.comm), "%s", comm);
 	return p;
-}
-
-static int row(const char *name)
-{
-	int i = api_next(name, -1);
-
-	if (i < 0)
-		abort();
-	return i;
 }
 
 static union {
@@ -571,9 +563,8 @@ static void test_many_communicators(void)
 	for (uint64_t i = 1; i <= 5000; i++)
 		reduce(&p, CT_SCOPE_END, i, 0, 1);
 	CHECK_EQ(1024 + 1, count_lines("cudatrace_collective_calls_total{process=\"a\""));
-	CHECK_TEXT("3976",
-		   value("cudatrace_collective_calls_total{process=\"a\",communicator=\"other\","
-			 "rank=\"?\",ranks=\"?\"" FUNC));
+	CHECK_TEXT("3976", value("cudatrace_collective_calls_total{process=\"a\",communicator="
+				 "\"other\",rank=\"?\",ranks=\"?\"" FUNC));
 	reduce(&q, CT_SCOPE_END, 7, 0, 1);
 	CHECK_EQ(1, count_lines("cudatrace_collective_calls_total{process=\"b\""));
 	/* those that have not been used for five minutes give way */
@@ -664,9 +655,9 @@ static void test_devices(void)
 	} c = { .c = { .h = { .size = sizeof(c), .kind = CT_COUNTER, .end_ns = now },
 		       .device = 1,
 		       .n = 2 } };
-	static const char labels[] = "{gpu=\"1\",UUID=\"GPU-4b010203-0405-0607-0809-0a0b0c0d0e0f\","
-				     "device=\"nvidia1\",modelName=\"H\\\"200\","
-				     "Hostname=\"node\\\"1\"}";
+	static const char labels[] =
+		"{gpu=\"1\",UUID=\"GPU-4b010203-0405-0607-0809-0a0b0c0d0e0f\",device=\"nvidia1\","
+		"modelName=\"H\\\"200\",Hostname=\"node\\\"1\"}";
 	struct metric_table *metrics = metric_table_open();
 	struct process none = { .comm = "?" };
 	struct event ev = { .proc = &none, .metrics = metrics };

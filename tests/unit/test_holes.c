@@ -126,9 +126,8 @@ static void test_text_in_clause(void)
 		   text);
 	CHECK(holes_fails(h) && holes_unseen(h));
 	states(h, r, 0, 0, 1, "c.so");
-	CHECK_TEXT("; 2 files (/tmp/a%n?b.so and others) have a CUDA runtime without symbols, "
-		   "and functions "
-		   "of it were not found: calls of them are not known",
+	CHECK_TEXT("; 2 files (/tmp/a%n?b.so and others) have a CUDA runtime without symbols, and "
+		   "functions of it were not found: calls of them are not known",
 		   said(h));
 	holes_close(h);
 	/* the longest one fits */

@@ -28,6 +28,7 @@
 #include "../../user/util/msg.h"
 #include "../../user/util/now.h"
 #include "../hooks/lines.h"
+#include "api_row.h"
 #include "unit.h"
 
 #define RING_BYTES 65536u
@@ -1269,7 +1270,7 @@ static void test_messages(void)
 	CHECK_EQ(-1, hooks_msg_check(&say, sizeof(say)));
 }
 
-/* ---- the door ---- */
+/* ---- the listener ---- */
 
 static int closed_silent;
 
@@ -1357,16 +1358,6 @@ static void test_clock(void)
 	CHECK(hooks_clock_ns(c, middle) + hooks_clock_error_ns(c) + 2000 >= before);
 	CHECK(hooks_clock_ns(c, middle) <= after + hooks_clock_error_ns(c) + 2000);
 	hooks_clock_close(c);
-}
-
-static int row(const char *symbol)
-{
-	bool per_thread;
-	int found = api_lookup(symbol, 0, &per_thread);
-
-	if (found < 0)
-		abort();
-	return found;
 }
 
 /* ---- processes ---- */

@@ -18,6 +18,7 @@
 #include "../../user/source/agent/agent_process.h"
 #include "../../user/source/agent/agent_tids.h"
 #include "../../user/source/hooks/hooks_counts.h"
+#include "api_row.h"
 #include "unit.h"
 
 #define RING_BYTES 65536u
@@ -814,16 +815,6 @@ static void test_more_than_at_begin(void)
 	s = read_counts();
 	CHECK_EQ(BLOCKS, s.n);
 	tear_down();
-}
-
-static int row(const char *symbol)
-{
-	bool per_thread;
-	int found = api_lookup(symbol, 0, &per_thread);
-
-	if (found < 0)
-		abort();
-	return found;
 }
 
 int main(void)

@@ -21,6 +21,7 @@
 #include "../../user/source/python_seek.h"
 #include "../../user/util/msg.h"
 #include "../../user/util/now.h"
+#include "api_row.h"
 #include "unit.h"
 
 #define RUNTIME ".output/standin/libcudart.so.13"
@@ -209,16 +210,6 @@ static void end_process(pid_t child)
 	CHECK(!kill(child, SIGKILL) && waitpid(child, NULL, 0) == child);
 }
 
-static int row(const char *symbol)
-{
-	bool per_thread;
-	int found = api_lookup(symbol, 0, &per_thread);
-
-	if (found < 0)
-		abort();
-	return found;
-}
-
 static void capture_all(void)
 {
 	for (int i = 0; i < api_nfuncs; i++)
@@ -281,8 +272,7 @@ static void test_peers(void)
 		if (rows[i].wrong)
 			snprintf(want, sizeof(want),
 				 "cudatrace: warning: process %%d: its hooks sent invalid data "
-				 "(%s): "
-				 "the hooks are ignored, and its calls are not shown\n",
+				 "(%s): the hooks are ignored, and its calls are not shown\n",
 				 rows[i].wrong);
 		check_said(want, pid);
 		close_peer();
@@ -304,10 +294,10 @@ static void test_no_room(void)
 	hooks_peer_drain(peer);
 	answers(1, 0, 10);
 	hooks_peer_drain(peer);
-	check_said("cudatrace: warning: process %d: one function has no hook, and its calls are "
-		   "shown by "
-		   "--source=probes alone: the memory where the jump would land is in use\n",
-		   pid);
+	check_said(
+		"cudatrace: warning: process %d: one function has no hook, and its calls are shown "
+		"by --source=probes alone: the memory where the jump would land is in use\n",
+		pid);
 	close_peer();
 }
 
@@ -386,8 +376,7 @@ static void test_before_greeting(void)
 	CHECK_EQ(HOOKS_PEER_ENDED, hooks_peer_state(peer));
 	CHECK(!hooks_peer_ring(peer) && !hooks_peer_ran(peer));
 	check_said("cudatrace: warning: process %d: its hooks sent invalid data (a message): the "
-		   "hooks "
-		   "are ignored, and its calls are not shown\n",
+		   "hooks are ignored, and its calls are not shown\n",
 		   pid);
 	/* nothing more is read of it, and it is not told to stop */
 	says(&b, sizeof(b));
@@ -574,8 +563,7 @@ static void test_no_start(void)
 	CHECK(hooks_peer_bye(peer));
 	close_peer();
 	check_said("cudatrace: warning: process %d: its functions could not be hooked: its calls "
-		   "are not "
-		   "shown\n",
+		   "are not shown\n",
 		   pid);
 
 	capture_all();
@@ -585,8 +573,7 @@ static void test_no_start(void)
 	hooks_peer_drain(peer);
 	CHECK_EQ(HOOKS_PEER_ENDED, hooks_peer_state(peer));
 	check_said("cudatrace: warning: process %d: its hooks did not receive what to record "
-		   "(Message too "
-		   "long): its calls are not shown\n",
+		   "(Message too long): its calls are not shown\n",
 		   pid);
 	close_peer();
 }
@@ -842,8 +829,7 @@ static void test_asks_without_end(void)
 	/* one list was not answered before */
 	CHECK_EQ(12000 + 9999, answered);
 	check_said("cudatrace: warning: process %d: its hooks sent invalid data (too much that was "
-		   "mapped): "
-		   "the hooks are ignored, and its calls are not shown\n",
+		   "mapped): the hooks are ignored, and its calls are not shown\n",
 		   pid);
 	close_peer();
 }
@@ -893,8 +879,7 @@ static void test_reads_without_end(void)
 	}
 	CHECK_EQ(100001, sent);
 	check_said("cudatrace: warning: process %d: its hooks sent invalid data (too much that is "
-		   "to be read "
-		   "now): the hooks are ignored, and its calls are not shown\n",
+		   "to be read now): the hooks are ignored, and its calls are not shown\n",
 		   pid);
 	close_peer();
 }
@@ -917,14 +902,12 @@ static void test_refused(void)
 		{ 7, "the first instruction cannot be moved so far" },
 		{ 8, "shorter than five bytes" },
 		{ 9, "a jump leads back to its beginning" },
-		{ 10,
-		  "the memory where the jump would land is in use, which is rarer in programs that "
-		  "cudatrace starts" },
+		{ 10, "the memory where the jump would land is in use, which is rarer in programs "
+		      "that cudatrace starts" },
 		{ 11, "shadow stacks (CET) are in use" },
 		{ HOOKS_NO_WRITE, "the process may not write to its code" },
-		{ 14,
-		  "so far nothing calls them through the dynamic loader, which hooks need on this "
-		  "processor" },
+		{ 14, "so far nothing calls them through the dynamic loader, which hooks need on "
+		      "this processor" },
 		{ 15, "the reason is not known" },
 		{ 16, "the reason is not known" },
 		{ 1 << 30, "the reason is not known" },
@@ -941,8 +924,7 @@ static void test_refused(void)
 		hooks_peer_drain(peer);
 		snprintf(want, sizeof(want),
 			 "cudatrace: warning: process %%d: one function has no hook, and its calls "
-			 "are "
-			 "shown by --source=probes alone: %s\n",
+			 "are shown by --source=probes alone: %s\n",
 			 rows[i].reason);
 		check_said(want, pid);
 		CHECK_EQ(1, hooks_peer_unhooked(peer));
@@ -958,8 +940,7 @@ static void test_refused(void)
 		close_peer();
 		snprintf(want, sizeof(want),
 			 "cudatrace: warning: process %%d: 4 functions in all have no hooks, and "
-			 "their "
-			 "calls are shown by --source=probes alone: %s\n",
+			 "their calls are shown by --source=probes alone: %s\n",
 			 rows[i].reason);
 		check_said(want, pid);
 	}
@@ -982,11 +963,10 @@ static void test_many_lists(void)
 		n += (size_t)snprintf(want + n, sizeof(want) - n,
 				      "cudatrace: process %%d: hooks are on; 2 of 2 functions\n");
 		if (!i)
-			n += (size_t)snprintf(
-				want + n, sizeof(want) - n,
-				"cudatrace: warning: process %%d: 2 functions have no "
-				"hooks, and their calls are shown by --source=probes "
-				"alone: shorter than five bytes\n");
+			n += (size_t)snprintf(want + n, sizeof(want) - n,
+					      "cudatrace: warning: process %%d: 2 functions have "
+					      "no hooks, and their calls are shown by "
+					      "--source=probes alone: shorter than five bytes\n");
 	}
 	check_said(want, pid);
 	CHECK_EQ(64, hooks_peer_on(peer));
@@ -1088,10 +1068,10 @@ static void test_no_children(void)
 		hooks_peer_drain(peer);
 		CHECK(!hooks_peer_birth(peer, &birth));
 		CHECK_EQ(HOOKS_PEER_ENDED, hooks_peer_state(peer));
-		check_said("cudatrace: warning: process %d: its hooks sent invalid data (a child "
-			   "without "
-			   "a socket): the hooks are ignored, and its calls are not shown\n",
-			   pid);
+		check_said(
+			"cudatrace: warning: process %d: its hooks sent invalid data (a child "
+			"without a socket): the hooks are ignored, and its calls are not shown\n",
+			pid);
 		if (fds[1] >= 0)
 			close(fds[1]);
 		close_peer();
@@ -1198,7 +1178,7 @@ static void test_muted(void)
 	CHECK_EQ(HOOKS_FUNCS, told(NULL));
 	CHECK_EQ(0, got.list.n);
 	check_mute(func, &lib);
-	CHECK_EQ(0, hooks_peer_told(peer)->calls[0]);
+	CHECK_EQ(0, hooks_peer_sent(peer)->calls[0]);
 	hooks_peer_gone(peer);
 	hooks_peer_drain(peer);
 	hooks_peer_mute(peer, 0);

@@ -14,8 +14,9 @@ static void test_text(void)
 {
 	static const char want[] =
 		"{\"a\":1,\"b\":[],\"c\":{},\"d\":[-2,\"0xff\",[3],{\"e\":null}],\n"
-		" \"f\":[\n  1,\n  2],\"g\":0.500000,\"h\":null,\"i\":null,\"j\":1e+06,"
-		"\"k\":true,\"l\":\"\\\"\\u001b\",\"m\":null,\"n\":\"ab\"}";
+		" \"f\":[\n  1,\n  "
+		"2],\"g\":0.500000,\"h\":null,\"i\":null,\"j\":1e+06,\"k\":true,\"l\":"
+		"\"\\\"\\u001b\",\"m\":null,\"n\":\"ab\"}";
 	struct out out;
 	struct json j = json_to(&out);
 	char *got;

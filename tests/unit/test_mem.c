@@ -1189,8 +1189,8 @@ static void test_impossible(void)
 	      strstr(text, "\"taken_bytes\":281474976711655,\"allocations\":4,\"frees\":2}"));
 	free(text);
 	text = reported(&(struct mem_options){ .top = 10 }, impossible);
-	CHECK(text && strstr(text, "\nSizes that cannot be, of 256 TiB or more: 2; they are in no "
-				   "sum\n"));
+	CHECK(text &&
+	      strstr(text, "\nSizes that cannot be, of 256 TiB or more: 2; they are in no sum\n"));
 	free(text);
 }
 

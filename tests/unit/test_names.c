@@ -36,8 +36,8 @@ static void test_full(void)
 	check_full("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_"
 		   "11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_",
 		   "void at::native::vectorized_elementwise_kernel<4, "
-		   "at::native::FillFunctor<float>, std::array<char*, 1ul> >"
-		   "(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)");
+		   "at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, "
+		   "at::native::FillFunctor<float>, std::array<char*, 1ul>)");
 	check_full("_ZN12_GLOBAL__N_11kEi", "(anonymous namespace)::k(int)");
 	/* not mangled, or not well */
 	check_full("vec_add", "");
@@ -63,8 +63,8 @@ static void test_brief(void)
 		    "namespace)::Functor<double, long> >(int, float)",
 		    "at::native::f<...>(int, float)");
 	check_brief("void at::native::vectorized_elementwise_kernel<4, "
-		    "at::native::FillFunctor<float>, std::array<char*, 1ul> >"
-		    "(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)",
+		    "at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, "
+		    "at::native::FillFunctor<float>, std::array<char*, 1ul>)",
 		    "at::native::vectorized_elementwise_kernel<...>(...)");
 	/* names that have brackets of their own */
 	check_brief("foo::operator()<int, float, double, long, unsigned long, short, unsigned "
@@ -89,8 +89,7 @@ static void test_brief(void)
 		    "foo<int>(int)::{lambda(...)#1}::operator()<...>(...) const");
 	check_brief("ns::(anonymous "
 		    "namespace)::foo(at::TensorIteratorBase&)::{lambda()#1}::operator()() "
-		    "const::{lambda(float)#2}"
-		    "::operator()(float) const",
+		    "const::{lambda(float)#2}::operator()(float) const",
 		    "ns::(anonymous namespace)::foo(...)::{lambda()#1}::operator()() "
 		    "const::{lambda(...)#2}::operator()(...) const");
 	/* return types that are hard to tell from names */
@@ -301,17 +300,14 @@ static void test_marks(void)
 			s.more & CT_S_WHOLE_NAME ? "=" : "", s.more & CT_S_FORGETS ? "-" : "",
 			s.more & CT_S_ENTRY_ONLY ? "|" : "");
 	}
-	CHECK_TEXT("cudaDeviceReset- cudaThreadExit- cudaExecutionCtxDestroy- "
-		   "cudaGetFuncBySymbol cudaGetKernel "
-		   "cudaLibraryGetKernel= cudaLibraryUnload- "
-		   "cudaFuncGetName= __cudaGetKernel __cudaRegisterFunction=| "
-		   "__cudaUnregisterFatBinary- cuCtxDestroy- "
-		   "cuCtxDestroy_v2- cuCtxDetach- cuDevicePrimaryCtxRelease- "
-		   "cuDevicePrimaryCtxRelease_v2- "
-		   "cuDevicePrimaryCtxReset- cuDevicePrimaryCtxReset_v2- cuGreenCtxDestroy- "
-		   "cuKernelGetFunction cuLibraryGetKernel= "
-		   "cuLibraryGetModule cuLibraryUnload- cuModuleGetFunction= cuModuleUnload- "
-		   "cuFuncGetName= cuKernelGetName= ",
+	CHECK_TEXT("cudaDeviceReset- cudaThreadExit- cudaExecutionCtxDestroy- cudaGetFuncBySymbol "
+		   "cudaGetKernel cudaLibraryGetKernel= cudaLibraryUnload- cudaFuncGetName= "
+		   "__cudaGetKernel __cudaRegisterFunction=| __cudaUnregisterFatBinary- "
+		   "cuCtxDestroy- cuCtxDestroy_v2- cuCtxDetach- cuDevicePrimaryCtxRelease- "
+		   "cuDevicePrimaryCtxRelease_v2- cuDevicePrimaryCtxReset- "
+		   "cuDevicePrimaryCtxReset_v2- cuGreenCtxDestroy- cuKernelGetFunction "
+		   "cuLibraryGetKernel= cuLibraryGetModule cuLibraryUnload- cuModuleGetFunction= "
+		   "cuModuleUnload- cuFuncGetName= cuKernelGetName= ",
 		   text);
 	CHECK(n == 27);
 }

@@ -80,55 +80,48 @@ static void rows(void)
 	CHECK_TEXT("1700000000000000000|2023-11-14 22:13:20",
 		   ask("SELECT utcEpochNs||'|'||utcTime FROM TARGET_INFO_SESSION_START_TIME"));
 	CHECK_TEXT("cudaLaunchKernel_v7000,cudaLaunchKernel_ptsz_v7000,cudaMemcpy_v3020,"
-		   "cudaMemcpyAsync_v3020,"
-		   "cudaMemset_v3020,cuLaunchKernel,cudaDeviceSynchronize_v3020,cudaMalloc_v3020",
+		   "cudaMemcpyAsync_v3020,cudaMemset_v3020,cuLaunchKernel,cudaDeviceSynchronize_"
+		   "v3020,cudaMalloc_v3020",
 		   ask("SELECT group_concat(value) FROM (SELECT DISTINCT value FROM "
-		       "CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds s "
-		       "ON s.id=nameId ORDER BY r.rowid)"));
+		       "CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds s ON s.id=nameId ORDER BY "
+		       "r.rowid)"));
 	/* pid << 24 | tid, times from the start on, numbers of calls, results as returned */
 	CHECK_TEXT("1000|1500|0|1677721701|1|0",
 		   ask("SELECT "
 		       "start||'|'||end||'|'||eventClass||'|'||globalTid||'|'||correlationId||'|'||"
-		       "returnValue FROM "
-		       "CUPTI_ACTIVITY_KIND_RUNTIME ORDER BY rowid"));
+		       "returnValue FROM CUPTI_ACTIVITY_KIND_RUNTIME ORDER BY rowid"));
 	CHECK_TEXT("2", ask("SELECT returnValue FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds "
-			    "s ON s.id=nameId WHERE value LIKE "
-			    "'cudaMalloc%'"));
+			    "s ON s.id=nameId WHERE value LIKE 'cudaMalloc%'"));
 	CHECK_TEXT("-1", ask("SELECT returnValue FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds "
-			     "s ON s.id=nameId WHERE value LIKE "
-			     "'cudaDeviceSync%'"));
+			     "s ON s.id=nameId WHERE value LIKE 'cudaDeviceSync%'"));
 	/* a driver call */
 	CHECK_TEXT("1", ask("SELECT eventClass FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds s "
-			    "ON s.id=nameId WHERE "
-			    "value='cuLaunchKernel'"));
+			    "ON s.id=nameId WHERE value='cuLaunchKernel'"));
 	CHECK_TEXT("axpy(float*, float const*, int)|axpy|_Z4axpyPfPKfi",
 		   ask("SELECT d.value||'|'||s.value||'|'||m.value FROM CUPTI_ACTIVITY_KIND_KERNEL "
-		       "JOIN StringIds d ON "
-		       "d.id=demangledName JOIN StringIds s ON s.id=shortName JOIN StringIds m ON "
-		       "m.id=mangledName"));
+		       "JOIN StringIds d ON d.id=demangledName JOIN StringIds s ON s.id=shortName "
+		       "JOIN StringIds m ON m.id=mangledName"));
 	/* kinds of memory are CUPTI's less one, and unknown is 7 */
 	CHECK_TEXT("1|2,0|2,7|7", ask("SELECT group_concat(DISTINCT srcKind||'|'||dstKind) FROM "
-				      "CUPTI_ACTIVITY_KIND_MEMCPY WHERE "
-				      "copyKind<10"));
-	CHECK_TEXT("0|1|0|7",
-		   ask("SELECT "
-		       "srcDeviceId||'|'||dstDeviceId||'|'||min(deviceId)||'|'||srcContextId FROM "
-		       "CUPTI_ACTIVITY_KIND_MEMCPY WHERE copyKind=10"));
+				      "CUPTI_ACTIVITY_KIND_MEMCPY WHERE copyKind<10"));
+	CHECK_TEXT(
+		"0|1|0|7",
+		ask("SELECT srcDeviceId||'|'||dstDeviceId||'|'||min(deviceId)||'|'||srcContextId "
+		    "FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE copyKind=10"));
 	CHECK_TEXT(
 		"11",
 		ask("SELECT copyKind FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE virtualAddress=4096"));
 	CHECK_TEXT(
 		"0,1",
 		ask("SELECT group_concat(memoryOperationType) FROM CUDA_GPU_MEMORY_USAGE_EVENTS"));
-	CHECK_TEXT("59|step|training", ask("SELECT eventType||'|'||t.value||'|'||d.value FROM "
-					   "NVTX_EVENTS JOIN StringIds t ON "
-					   "t.id=textId JOIN StringIds d ON d.id=domainId"));
+	CHECK_TEXT("59|step|training",
+		   ask("SELECT eventType||'|'||t.value||'|'||d.value FROM NVTX_EVENTS JOIN "
+		       "StringIds t ON t.id=textId JOIN StringIds d ON d.id=domainId"));
 	/* the domain's own row: once in a process, with its name as text */
 	CHECK_TEXT("1|training|training:step",
 		   ask("SELECT count(*)||'|'||d.text||'|'||d.text||':'||t.value FROM NVTX_EVENTS n "
-		       "JOIN NVTX_EVENTS d ON d.eventType=75 AND "
-		       "d.domainId=n.domainId AND d.globalTid>>24=n.globalTid>>24 JOIN StringIds t "
-		       "ON t.id=n.textId"));
+		       "JOIN NVTX_EVENTS d ON d.eventType=75 AND d.domainId=n.domainId AND "
+		       "d.globalTid>>24=n.globalTid>>24 JOIN StringIds t ON t.id=n.textId"));
 	CHECK_TEXT("1|1", ask("SELECT count(*)||'|'||sum(n.text=t.value) FROM NVTX_EVENTS n JOIN "
 			      "StringIds t ON t.id=n.textId"));
 	CHECK_TEXT("4|Context sync",
@@ -145,8 +138,8 @@ static void rows(void)
 	CHECK_TEXT("7 records lost: ring buffer full (raise --ring-size)",
 		   ask("SELECT text FROM DIAGNOSTIC_EVENT"));
 	CHECK_TEXT("61000|1677721600|cudaGetDevice: 5000 calls were counted in windows and have no "
-		   "rows; beside them there were 240000 by "
-		   "estimate, 236000 to 243000 at 95 %, since 60000 ns before",
+		   "rows; beside them there were 240000 by estimate, 236000 to 243000 at 95 %, "
+		   "since 60000 ns before",
 		   ask("SELECT timestamp||'|'||globalPid||'|'||text FROM DIAGNOSTIC_EVENT WHERE "
 		       "text LIKE 'cudaGetDevice%'"));
 	CHECK_TEXT("1 device records without a valid time are left out",
@@ -167,9 +160,8 @@ static void devices(void)
 	CHECK_TEXT("132|150754820096|1980000000|233472|65536|32|64|32|9|0",
 		   ask("SELECT "
 		       "smCount||'|'||totalMemory||'|'||clockRate||'|'||maxShmemPerSm||'|'||"
-		       "maxRegistersPerSm||'|'||threadsPerWarp"
-		       "||'|'||maxWarpsPerSm||'|'||maxBlocksPerSm||'|'||computeMajor||'|'||smMinor "
-		       "FROM TARGET_INFO_GPU"));
+		       "maxRegistersPerSm||'|'||threadsPerWarp||'|'||maxWarpsPerSm||'|'||"
+		       "maxBlocksPerSm||'|'||computeMajor||'|'||smMinor FROM TARGET_INFO_GPU"));
 	CHECK_TEXT("100|7|0|0",
 		   ask("SELECT processId||'|'||contextId||'|'||deviceId||'|'||isGreenContext FROM "
 		       "TARGET_INFO_CUDA_CONTEXT_INFO"));
@@ -213,17 +205,16 @@ static void scopes(void)
 	play_quiet(true);
 	CHECK(!play_end(&p, &end));
 	play_quiet(false);
-	CHECK_TEXT("75 app 200 - - - - - - -,59 app:it's 200 300 - 4278255360 7 12345 - -,"
-		   "59 app:\xef\xbf\xbd\x01 100 900 - 4278255360 7 - 0.5 -,"
-		   "34 app:? 400 - - 4278255360 7 - - -3,"
-		   "60 app:load... 500 700 4 4278255360 7 - - -",
+	CHECK_TEXT("75 app 200 - - - - - - -,59 app:it's 200 300 - 4278255360 7 12345 - -,59 "
+		   "app:\xef\xbf\xbd\x01 100 900 - 4278255360 7 - 0.5 -,34 app:? 400 - - "
+		   "4278255360 7 - - -3,60 app:load... 500 700 4 4278255360 7 - - -",
 		   ask("SELECT group_concat(n.eventType||' '||CASE n.eventType WHEN 75 THEN n.text "
-		       "ELSE d.text||':'||n.text END||' '||n.start||' '||coalesce(n.end,'-')||' '||"
-		       "coalesce(n.rangeId,'-')||' '||coalesce(n.color,'-')||' '||"
-		       "coalesce(n.category,'-')||' '||coalesce(n.uint64Value,'-')||' '||"
-		       "coalesce(n.doubleValue,'-')||' '||coalesce(n.int32Value,'-')) "
-		       "FROM NVTX_EVENTS n CROSS JOIN NVTX_EVENTS d ON "
-		       "d.eventType=75 AND d.domainId=n.domainId"));
+		       "ELSE d.text||':'||n.text END||' '||n.start||' '||coalesce(n.end,'-')||' "
+		       "'||coalesce(n.rangeId,'-')||' '||coalesce(n.color,'-')||' "
+		       "'||coalesce(n.category,'-')||' '||coalesce(n.uint64Value,'-')||' "
+		       "'||coalesce(n.doubleValue,'-')||' '||coalesce(n.int32Value,'-')) FROM "
+		       "NVTX_EVENTS n CROSS JOIN NVTX_EVENTS d ON d.eventType=75 AND "
+		       "d.domainId=n.domainId"));
 	CHECK_TEXT("1677721701", ask("SELECT group_concat(DISTINCT globalTid) FROM NVTX_EVENTS"));
 	/* some queries read `text`, others `textId` */
 	CHECK_TEXT("4|4", ask("SELECT count(*)||'|'||sum(n.text=t.value) FROM NVTX_EVENTS n JOIN "

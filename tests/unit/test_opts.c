@@ -242,8 +242,8 @@ static void test_errors(void)
 	CHECK(parse(OPTS_STAT, "--watch --format json -p 1") &&
 	      strstr(said, "--watch prints tables for people"));
 	CHECK(!parse(OPTS_STAT, "--top 3 --format table ./app"));
-	bad("app", "what is 'app'? To start a program, write -- before it: cudatrace [OPTIONS] "
-		   "-- app");
+	bad("app",
+	    "what is 'app'? To start a program, write -- before it: cudatrace [OPTIONS] -- app");
 	bad("--", "-- without a command to start after it: write one, or leave out --");
 
 	bad("-p 1 -- a",
@@ -422,10 +422,10 @@ static void test_stacks(void)
  * us has for itself. */
 static void test_output(void)
 {
-	static const char programs[] = "cudatrace: error: standard output is CMD's own, with which "
-				       "a form for programs must not mix: "
-				       "give -o FILE, or a command that reads it, as -o '|jq .' "
-				       "(-o - is standard output all the same)\n";
+	static const char programs[] =
+		"cudatrace: error: standard output is CMD's own, with which a form for programs "
+		"must not mix: give -o FILE, or a command that reads it, as -o '|jq .' (-o - is "
+		"standard output all the same)\n";
 	static const struct {
 		enum opts_cmd cmd;
 		const char *line;

@@ -153,7 +153,7 @@ static void test_behind(void)
 
 /* Definitions wait for nothing; of two rows with one place the one that came first is the first;
  * an entry has the place of its moment. */
-static void test_places(void)
+static void test_refused(void)
 {
 	struct ct_hdr h = { .kind = CT_ENTER, .start_ns = 5, .end_ns = 5 };
 
@@ -306,7 +306,7 @@ int main(void)
 	RUN(test_random);
 	RUN(test_late);
 	RUN(test_behind);
-	RUN(test_places);
+	RUN(test_refused);
 	RUN(test_recorded);
 	RUN(test_nested);
 	RUN(test_off);

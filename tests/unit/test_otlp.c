@@ -136,9 +136,8 @@ static void tree(void)
 	CHECK_TEXT("1700000000000001000", member("muted cudaGetDevice", "startTimeUnixNano", a));
 	CHECK_TEXT("1700000000000061000", member("muted cudaGetDevice", "endTimeUnixNano", a));
 	CHECK(times("{\"key\":\"calls.counted\",\"value\":{\"intValue\":\"5000\"}},{\"key\":"
-		    "\"calls.estimated\",\"value\":{\"intValue\":"
-		    "\"240000\"}},{\"key\":\"calls.below\",\"value\":{\"intValue\":\"4000\"}},{"
-		    "\"key\":\"calls.above\",\"value\":"
+		    "\"calls.estimated\",\"value\":{\"intValue\":\"240000\"}},{\"key\":\"calls."
+		    "below\",\"value\":{\"intValue\":\"4000\"}},{\"key\":\"calls.above\",\"value\":"
 		    "{\"intValue\":\"3000\"}}") == 1);
 	CHECK(times("{\"key\":\"calls.estimated\",\"value\":{\"intValue\":\"-900\"}}") == 1);
 	CHECK_TEXT(member("cudaMemset", "spanId", a), member("Memset", "parentSpanId", b));
@@ -212,8 +211,7 @@ static void scopes(void)
 	CHECK_TEXT("1700000000000001000", member("trainer", "startTimeUnixNano", a));
 	CHECK_TEXT("1700000000000900000", member("?", "endTimeUnixNano", a));
 	CHECK(times("{\"key\":\"scope.id\",\"value\":{\"intValue\":\"2\"}},{\"key\":\"scope."
-		    "parent\","
-		    "\"value\":{\"intValue\":\"1\"}}") == 1);
+		    "parent\",\"value\":{\"intValue\":\"1\"}}") == 1);
 	CHECK(times("{\"key\":\"scope.payload\",\"value\":{\"intValue\":\"-3\"}}") == 1);
 	CHECK(times("{\"key\":\"scope.domain\",\"value\":{\"stringValue\":\"app\"}}") == 3);
 	CHECK(times("{\"key\":\"scope.kind\",\"value\":{\"stringValue\":\"mark\"}}") == 1);
@@ -393,8 +391,8 @@ static void environment(void)
 	given = otlp_config_resource(&enc);
 	text_mem(&enc.attrs, "", 1);
 	CHECK(given.service && !given.host);
-	CHECK_TEXT("{\"key\":\"service.name\",\"value\":{\"stringValue\":\"from-list\"}},"
-		   "{\"key\":\"deployment.environment\",\"value\":{\"stringValue\":\"a,b\"}}",
+	CHECK_TEXT("{\"key\":\"service.name\",\"value\":{\"stringValue\":\"from-list\"}},{\"key\":"
+		   "\"deployment.environment\",\"value\":{\"stringValue\":\"a,b\"}}",
 		   enc.attrs.s);
 	enc.attrs.len = 0;
 	setenv("OTEL_SERVICE_NAME", "mine", 1);

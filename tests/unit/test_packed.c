@@ -4,6 +4,7 @@
  * information of every sort.
  */
 #include "../../user/resolve/stacks/packed.h"
+#include "make_elf.h"
 #include "unit.h"
 
 #include <lzma.h>
@@ -29,20 +30,7 @@ struct made {
 static void make(struct made *m, const char *first, const char *second)
 {
 	*m = (struct made){
-		.h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		       .e_type = ET_DYN,
-#if defined(__aarch64__)
-		       .e_machine = EM_AARCH64,
-#else
-		       .e_machine = EM_X86_64,
-#endif
-		       .e_phoff = offsetof(struct made, ph),
-		       .e_phentsize = sizeof(m->ph),
-		       .e_phnum = 1,
-		       .e_shoff = offsetof(struct made, sh),
-		       .e_shentsize = sizeof(m->sh[0]),
-		       .e_shnum = SECTIONS,
-		       .e_shstrndx = SECTIONS - 1 },
+		.h = { MAKE_ELF_HEAD(*m, ph, sh), .e_shstrndx = SECTIONS - 1 },
 		.sh = { [1] = { .sh_name = FIRST, .sh_type = SHT_PROGBITS },
 			[2] = { .sh_name = SECOND, .sh_type = SHT_PROGBITS },
 			[3] = { .sh_type = SHT_STRTAB,

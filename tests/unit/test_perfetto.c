@@ -340,9 +340,9 @@ static void test_steps(void)
 		CHECK(text && (strstr(text, "\"ProfilerStep#0\"") == NULL) == (own == 1));
 		CHECK(own ||
 		      (text &&
-		       strstr(text, "\"ph\":\"X\",\"pid\":1000,\"tid\":1000,\"ts\":90.000,\"dur\":"
-				    "910.000,"
-				    "\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#0\"")));
+		       strstr(text,
+			      "\"ph\":\"X\",\"pid\":1000,\"tid\":1000,\"ts\":90.000,\"dur\":910."
+			      "000,\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#0\"")));
 		free(text);
 		unlink(b.path);
 	}
@@ -666,9 +666,8 @@ static void test_arrows(void)
 	span(t, 1, "sync", 45, 70, 101, TIMELINE_FROM, 0);
 	span(t, 1, "alone", 80, 90, 102, TIMELINE_FROM, 0);
 	span(t, 8, "orphan", 90, 95, 103, TIMELINE_TO, 85);
-	expect(t, "1.0:call*@10 1.0/20 1.0:sync*@45 1.0/70 1.0:alone@80 1.0/90 "
-		  "7.0:work*@30 7.0/40 7.0:more*@41 7.0/42 8.0:first*@50 8.0/60 8.0:orphan@90 "
-		  "8.0/95 ");
+	expect(t, "1.0:call*@10 1.0/20 1.0:sync*@45 1.0/70 1.0:alone@80 1.0/90 7.0:work*@30 7.0/40 "
+		  "7.0:more*@41 7.0/42 8.0:first*@50 8.0/60 8.0:orphan@90 8.0/95 ");
 	CHECK(timeline_no_arrow(t) == 1);
 	/* too late: its call has gone without an arrow */
 	span(t, 8, "late", 96, 97, 102, TIMELINE_TO, 90);

@@ -190,8 +190,7 @@ static void test_offsets(const char *python, const struct ct_python *p)
 		include[0] = '\0';
 	snprintf(command, sizeof(command),
 		 "test -d '%s/internal' && cc -w -I'%s' -I'%s/internal' -o %s/offsets %s/offsets.c "
-		 "&& "
-		 "%s/offsets",
+		 "&& %s/offsets",
 		 include, include, include, dir, dir, dir);
 	f = popen(command, "re");
 	while (f && fgets(line, sizeof(line), f)) {
@@ -500,10 +499,9 @@ static void test_embedded(const char *python, const char *script)
 {
 	const char *where[] = { python, "-c",
 				"import sysconfig as s, sys, os; g = s.get_config_var; a = "
-				"os.path.join(g('LIBPL'), g('LIBRARY'));"
-				"print(int(sys.version_info >= (3, 13)), sys.prefix, '-I' + "
-				"g('INCLUDEPY'), a if os.path.exists(a) else '', g('LIBS') or '',"
-				" g('SYSLIBS') or '')",
+				"os.path.join(g('LIBPL'), g('LIBRARY'));print(int(sys.version_info "
+				">= (3, 13)), sys.prefix, '-I' + g('INCLUDEPY'), a if "
+				"os.path.exists(a) else '', g('LIBS') or '', g('SYSLIBS') or '')",
 				NULL };
 	char line[1024], home[256], program[128], strange[128], why[128], command[2048];
 	const char *argv[] = { program, script, NULL };
@@ -516,8 +514,7 @@ static void test_embedded(const char *python, const char *script)
 	snprintf(strange, sizeof(strange), "%s/strange", dir);
 	snprintf(command, sizeof(command),
 		 "echo 'int Py_BytesMain(int, char **); int main(int c, char **v) { return "
-		 "Py_BytesMain(c, v); }'"
-		 " >%s/main.c && cc -rdynamic -o %s %s/main.c %s 2>%s/log",
+		 "Py_BytesMain(c, v); }' >%s/main.c && cc -rdynamic -o %s %s/main.c %s 2>%s/log",
 		 dir, program, dir, line + at, dir);
 	if (!strstr(line, ".a ") || system(command)) {
 		printf("  %s: no static library\n", python);

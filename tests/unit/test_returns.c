@@ -149,8 +149,7 @@ static size_t assemble(uint8_t *code, size_t room, uint8_t lengths[ARRAY_LEN(kno
 	fclose(f);
 	snprintf(command, sizeof(command),
 		 "cd %s && cc -c -o code.o code.s && objcopy -O binary -j .text code.o code && "
-		 "objcopy -O binary -j .lengths "
-		 "--set-section-flags .lengths=alloc code.o lengths",
+		 "objcopy -O binary -j .lengths --set-section-flags .lengths=alloc code.o lengths",
 		 dir);
 	CHECK(!system(command));
 	snprintf(path, sizeof(path), "%s/code", dir);

@@ -318,9 +318,8 @@ static void test_entered(void)
 	CHECK_EQ(0, p->unseen);
 	for (size_t i = 0; i < p->n; i++)
 		CHECK_EQ(999, p->list[i].end_ns - p->list[i].start_ns);
-	CHECK(strstr(printed(false),
-		     " 1 further step is not judged, because the agent of --gpu came "
-		     "into the program in it\n"));
+	CHECK(strstr(printed(false), " 1 further step is not judged, because the agent of --gpu "
+				     "came into the program in it\n"));
 	CHECK(strstr(printed(true), "\"steps_not_judged\":1"));
 	end();
 }
@@ -346,10 +345,9 @@ static void test_printed(void)
 		   " Step 11 took 1.50 times as long as the median; 300.0 us more of it idle; "
 		   "300.0 us more in the operator aten::mm than in the other steps on average.\n\n",
 		   printed(false));
-	CHECK(strstr(
-		printed(true),
-		"{\"step\":11,\"begin_ns\":1000000,\"duration_ns\":900000,\"compute_ns\":500000,"
-		"\"exposed_ns\":0,\"copy_ns\":0,\"idle_ns\":400000,\"kernels\":1}"));
+	CHECK(strstr(printed(true),
+		     "{\"step\":11,\"begin_ns\":1000000,\"duration_ns\":900000,\"compute_ns\":"
+		     "500000,\"exposed_ns\":0,\"copy_ns\":0,\"idle_ns\":400000,\"kernels\":1}"));
 	end();
 	begin(NULL);
 	for (int i = 0; i < 30; i++)

@@ -157,13 +157,13 @@ static bool write_text(const char *name, const char *text)
 static bool build(void)
 {
 	return write_text("a.c", program) && write_text("b.c", impostor) &&
-	       run("cc -O1 -c -fPIC a.c b.c && cc -o pie a.o " LIBS " && "
-		   "cc -O1 -no-pie -o fixed a.c " LIBS " && "
-		   "cc -shared -o library.so a.o -Wl,--exclude-libs,ALL " LIBS " && "
-		   "cc -Wl,--gc-sections -Wl,-z,pack-relative-relocs -o packed a.o " LIBS " && "
-		   "cc -o false a.o b.o " LIBS " && "
-		   "for f in pie fixed library.so packed false; do strip -o $f.stripped $f || exit "
-		   "1; done");
+	       run("cc -O1 -c -fPIC a.c b.c && cc -o pie a.o " LIBS
+		   " && cc -O1 -no-pie -o fixed a.c " LIBS
+		   " && cc -shared -o library.so a.o -Wl,--exclude-libs,ALL " LIBS
+		   " && cc -Wl,--gc-sections -Wl,-z,pack-relative-relocs -o packed a.o " LIBS
+		   " && cc -o false a.o b.o " LIBS
+		   " && for f in pie fixed library.so packed false; do strip -o $f.stripped $f || "
+		   "exit 1; done");
 }
 
 static void test_twins(void)

@@ -219,8 +219,8 @@ static struct tensors_layout layout_of(const char *dir, const char *dim, const c
 	static const char text[] =
 		"for f in 'dim:%s' 'numel:%s' 'dtype:%s'; do\n"
 		"n=aoti_torch_get_${f%%%%:*}; printf '.globl %%s\\n.type "
-		"%%s,@function\\n%%s:\\n%%s\\n.size %%s, . - %%s\\n' "
-		"$n $n $n \"${f#*:}\" $n $n\ndone > %s/code.s\n"
+		"%%s,@function\\n%%s:\\n%%s\\n.size %%s, . - %%s\\n' $n $n $n \"${f#*:}\" $n "
+		"$n\ndone > %s/code.s\n"
 		"cc -shared -nostdlib -Wl,-z,noexecstack -o %s/library %s/code.s";
 	struct tensors_layout layout = { .plan = 77 };
 	char command[2048], path[64];

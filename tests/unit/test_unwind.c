@@ -48,15 +48,13 @@ static struct build builds[] = {
 	  true },
 	{ "pointers",
 	  "gcc -O1 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables "
-	  "-fcf-protection=none "
-	  "-fno-optimize-sibling-calls -pthread -o $out $src/stacks.c",
+	  "-fcf-protection=none -fno-optimize-sibling-calls -pthread -o $out $src/stacks.c",
 	  true },
 	{ "bfd-no-hdr", C "-Wl,--no-eh-frame-hdr -o $out $src/stacks.c", true },
 	{ "stripped", C "-g -o $out $src/stacks.c && strip $out", false },
 	{ "split",
-	  C
-	  "-g -o $out $src/stacks.c && objcopy --only-keep-debug $out $out.debug && strip $out && "
-	  "objcopy --add-gnu-debuglink=$out.debug $out",
+	  C "-g -o $out $src/stacks.c && objcopy --only-keep-debug $out $out.debug && strip $out "
+	    "&& objcopy --add-gnu-debuglink=$out.debug $out",
 	  true },
 	{ "cxx", CXX "-o $out $out.o $src/stacks_cxx.cc", true },
 	{ "cxx-static", CXX "-static -o $out $out.o $src/stacks_cxx.cc", true },
@@ -943,10 +941,10 @@ static void test_debug_pipe(const char *build, uint32_t line)
 static void test_debug_shared(void)
 {
 	static const char shared[] =
-		"gcc -g -shared -nostdlib -o shared l.c -Wl,--build-id=0x"
-		"3030303030303030303030303030303030303037 && printf '%%%%s/shared\\0%%%%020d' $PWD "
-		"%s > "
-		"link && objcopy --add-section .gnu_debugaltlink=link ../linked && chmod %s shared";
+		"gcc -g -shared -nostdlib -o shared l.c "
+		"-Wl,--build-id=0x3030303030303030303030303030303030303037 && printf "
+		"'%%%%s/shared\\0%%%%020d' $PWD %s > link && objcopy --add-section "
+		".gnu_debugaltlink=link ../linked && chmod %s shared";
 	static const struct {
 		const char *id, *mode;
 		uint32_t line;
@@ -965,15 +963,14 @@ static void test_debug_shared(void)
  * and this is said; the symbol stays. */
 static void test_damaged_scopes(void)
 {
-	static const char build[] = LINKED(
-		"-g0") "printf '%%s\\n' '.section .debug_abbrev,\"\",@progbits' "
-		       "'.byte 1,17,1,17,1,18,7,0,0,0' '.section .debug_info,\"\",@progbits' "
-		       "'.long 2f-1f' '1: .short 4' '.long 0' '.byte 8,1' '.quad main,16' "
-		       "'.byte 5,0' '2:' '.section .debug_aranges,\"\",@progbits' "
-		       "'.long 2f-1f' '1: .short 2' '.long 0' '.byte 8,0' '.long 0' "
-		       "'.quad main,16,0,0' '2:' > m.s && "
-		       "gcc -g0 -O1 -nostdlib -static -no-pie -Wl,-e,main,-Ttext=0x500000 -o "
-		       "../linked l.c m.s";
+	static const char build[] =
+		LINKED("-g0") "printf '%%s\\n' '.section .debug_abbrev,\"\",@progbits' '.byte "
+			      "1,17,1,17,1,18,7,0,0,0' '.section .debug_info,\"\",@progbits' "
+			      "'.long 2f-1f' '1: .short 4' '.long 0' '.byte 8,1' '.quad main,16' "
+			      "'.byte 5,0' '2:' '.section .debug_aranges,\"\",@progbits' '.long "
+			      "2f-1f' '1: .short 2' '.long 0' '.byte 8,0' '.long 0' '.quad "
+			      "main,16,0,0' '2:' > m.s && gcc -g0 -O1 -nostdlib -static -no-pie "
+			      "-Wl,-e,main,-Ttext=0x500000 -o ../linked l.c m.s";
 	struct objects *objects = objects_open();
 	struct symbols_place places[SYMBOLS_MAX] = { 0 };
 	char path[512];
@@ -1000,20 +997,16 @@ static void test_damaged_scopes(void)
 __attribute__((unused)) static void test_grown(void)
 {
 	static const char build[] = LINKED(
-		"-g0") "printf '%%s\\n' '.section .debug_abbrev,\"\",@progbits' "
-		       "'.byte 1,17,0,17,1,18,7,16,23,0,0,0' '.section .debug_info,\"\",@progbits' "
-		       "'.long 2f-1f' '1: .short 4' '.long 0' '.byte 8,1' '.quad main,16' '.long "
-		       "0' '2:' "
+		"-g0") "printf '%%s\\n' '.section .debug_abbrev,\"\",@progbits' '.byte "
+		       "1,17,0,17,1,18,7,16,23,0,0,0' '.section .debug_info,\"\",@progbits' '.long "
+		       "2f-1f' '1: .short 4' '.long 0' '.byte 8,1' '.quad main,16' '.long 0' '2:' "
 		       "'.section .debug_aranges,\"\",@progbits' '.long 2f-1f' '1: .short 2' "
-		       "'.long 0' "
-		       "'.byte 8,0' '.long 0' '.quad main,16,0,0' '2:' "
-		       "'.section .debug_line,\"\",@progbits' '.long 2f-1f' '1: .short 4' '.long "
-		       "4f-3f' "
-		       "'3: .byte 1,1,1,-5,14,13,0,1,1,1,1,0,0,0,1,0,0,1,0,97,0,0,0,0,0' "
-		       "'4: .byte 0,9,2' '.quad main' '.fill 2000000,1,0x14' '.byte 0,1,1' '2:' > "
-		       "m.s && "
-		       "gcc -g0 -O1 -nostdlib -static -no-pie -Wl,-e,main,-Ttext=0x500000 -o "
-		       "../linked l.c m.s";
+		       "'.long 0' '.byte 8,0' '.long 0' '.quad main,16,0,0' '2:' '.section "
+		       ".debug_line,\"\",@progbits' '.long 2f-1f' '1: .short 4' '.long 4f-3f' '3: "
+		       ".byte 1,1,1,-5,14,13,0,1,1,1,1,0,0,0,1,0,0,1,0,97,0,0,0,0,0' '4: .byte "
+		       "0,9,2' '.quad main' '.fill 2000000,1,0x14' '.byte 0,1,1' '2:' > m.s && gcc "
+		       "-g0 -O1 -nostdlib -static -no-pie -Wl,-e,main,-Ttext=0x500000 -o ../linked "
+		       "l.c m.s";
 	struct objects *objects = objects_open();
 	struct symbols_place places[SYMBOLS_MAX] = { 0 };
 	uint64_t was = objects_owner_max;
@@ -1180,10 +1173,9 @@ static void test_packed(void)
 
 	snprintf(command, sizeof(command),
 		 "cd %s && { echo 'int main(void) { return 0; }'; for i in $(seq 300); do echo "
-		 "\"int "
-		 "f$i(void) { return $i; }\"; done; } >code.c && cc -g -o plain code.c && "
-		 "objcopy --compress-debug-sections plain packed && "
-		 "objcopy --rename-section .debug_info=.zdebug_info plain old",
+		 "\"int f$i(void) { return $i; }\"; done; } >code.c && cc -g -o plain code.c && "
+		 "objcopy --compress-debug-sections plain packed && objcopy --rename-section "
+		 ".debug_info=.zdebug_info plain old",
 		 shots_dir);
 	CHECK(!system(command));
 	snprintf(path, sizeof(path), "%s/plain", shots_dir);
@@ -1249,11 +1241,9 @@ static void test_owner_memory(void)
 	CHECK_TEXT("own_address", own_name(first));
 	CHECK_TEXT("", warned);
 	CHECK_TEXT("none", own_name(second));
-	CHECK(strstr(
-		warned,
-		"second: the files of user 1 have more symbols and debug information "
-		"than cudatrace keeps of one user, or of all: functions of this file are shown "
-		"without their names"));
+	CHECK(strstr(warned, "second: the files of user 1 have more symbols and debug information "
+			     "than cudatrace keeps of one user, or of all: functions of this file "
+			     "are shown without their names"));
 	warned[0] = '\0';
 	objects_set_process(objects, -1, 2);
 	others = own_object(objects, "others");

@@ -81,9 +81,9 @@ static void refused(void)
 	CHECK_TEXT(EMPTY, said(""));
 	CHECK_TEXT(EMPTY, said("# nothing\n"));
 	CHECK_TEXT(EMPTY, said("{}\n"));
-	CHECK_TEXT(":1: 'rate_limit' is not known; there are tls_server_config and "
-		   "basic_auth_users",
-		   said("rate_limit: 3\n"));
+	CHECK_TEXT(
+		":1: 'rate_limit' is not known; there are tls_server_config and basic_auth_users",
+		said("rate_limit: 3\n"));
 	CHECK_TEXT(":4: 'cipher_suites' is not known in tls_server_config; there are cert_file, "
 		   "key_file, client_ca_file, client_auth_type and min_version",
 		   said(FILES "  cipher_suites: x\n"));
@@ -111,23 +111,23 @@ static void refused(void)
 	CHECK_TEXT(":2: what user 'a' has is no bcrypt hash of a cost from 4 to 16; make one as by "
 		   "htpasswd -nBC 10 NAME",
 		   said("basic_auth_users:\n  a: secret\n"));
-	CHECK(strstr(said("basic_auth_users:\n  a: $2y$17$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqK"
-			  "iun2YGL5sa2u\n"),
+	CHECK(strstr(said("basic_auth_users:\n  a: "
+			  "$2y$17$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqKiun2YGL5sa2u\n"),
 		     "from 4 to 16"));
 	/* of another kind of hash */
-	CHECK(strstr(said("basic_auth_users:\n  a: $1y$10$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqK"
-			  "iun2YGL5sa2u\n"),
+	CHECK(strstr(said("basic_auth_users:\n  a: "
+			  "$1y$10$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqKiun2YGL5sa2u\n"),
 		     "from 4 to 16"));
 	/* a colon comes just behind the digits: this cost would be 10 */
-	CHECK(strstr(said("basic_auth_users:\n  a: $2y$0:$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqK"
-			  "iun2YGL5sa2u\n"),
+	CHECK(strstr(said("basic_auth_users:\n  a: "
+			  "$2y$0:$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqKiun2YGL5sa2u\n"),
 		     "from 4 to 16"));
-	CHECK(strstr(said("basic_auth_users:\n  a: $2y$10.abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqK"
-			  "iun2YGL5sa2u\n"),
+	CHECK(strstr(said("basic_auth_users:\n  a: "
+			  "$2y$10.abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqKiun2YGL5sa2u\n"),
 		     "from 4 to 16"));
 	/* a slash comes just before the digits: this cost would be 9 */
-	CHECK(strstr(said("basic_auth_users:\n  a: $2y$1/$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqK"
-			  "iun2YGL5sa2u\n"),
+	CHECK(strstr(said("basic_auth_users:\n  a: "
+			  "$2y$1/$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqKiun2YGL5sa2u\n"),
 		     "from 4 to 16"));
 	CHECK_TEXT(":3: user 'a' is there twice",
 		   said("basic_auth_users:\n  a: " HASH "\n  a: " HASH2 "\n"));

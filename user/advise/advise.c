@@ -348,7 +348,7 @@ static void entered(struct advice *a, struct advise_process *p, const struct ct_
 }
 
 /* The state that is kept for all rules. */
-static int look(struct advice *a, struct seen *s)
+static int advise_look(struct advice *a, struct seen *s)
 {
 	struct advise_process *p = s->p;
 
@@ -468,7 +468,7 @@ int advise_event(struct advice *a, const struct event *ev)
 		s.ns = rule_own_ns(s.p, s.h->tid, s.h->start_ns, s.h->end_ns);
 	if (ev->rec->kind == CT_EXIT)
 		s.p->exited = true;
-	err = look(a, &s);
+	err = advise_look(a, &s);
 	if (err == -ENOSPC) {
 		a->totals.no_room++;
 		return 0;
@@ -526,7 +526,8 @@ static void weigh(struct advise_finding *f)
 }
 
 /* The busy times of a device in order. What was not seen is no gap. */
-static int settle(const struct advice *a, const struct advise_process *p, struct proc_device *d)
+static int advise_settle(const struct advice *a, const struct advise_process *p,
+			 struct proc_device *d)
 {
 	struct holes_stretch *unseen;
 	size_t n = holes_stretches(a->holes, p->pid, HOLES_OF_TIME, &unseen);
@@ -550,7 +551,7 @@ const struct advise_finding *advise_finish(struct advice *a, uint64_t min_cost_n
 			a->totals.span_ns = p->last_ns - p->first_ns;
 		a->totals.processes += p->ncalls || p->nwork;
 		for (unsigned int i = 0; i < p->ndevices; i++)
-			a->bad |= settle(a, p, &p->devices[i]) != 0;
+			a->bad |= advise_settle(a, p, &p->devices[i]) != 0;
 		proc_steps_holes(p, a->holes);
 		for (unsigned int i = 0; i < nrules; i++) {
 			void *state = a->wanted >> i & 1 && rules[i]->end ? state_of(p, i) : NULL;

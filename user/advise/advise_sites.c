@@ -10,7 +10,7 @@
 
 #define NAME_MAX_BYTES 256
 
-static uint32_t hash_of(const struct site *s)
+static uint32_t advise_sites_hash_of(const struct site *s)
 {
 	return (uint32_t)hash_word(hash_word(hash_key[0], s->handle),
 				   (uint64_t)s->stack << 32 | s->func);
@@ -42,7 +42,7 @@ static struct site *new_site(struct hits *h, const struct site *one, const char 
 
 int hits_add(struct hits *h, const struct site *one, const char *name)
 {
-	uint32_t mask = SITES_MAX * 2 - 1, at = hash_of(one);
+	uint32_t mask = SITES_MAX * 2 - 1, at = advise_sites_hash_of(one);
 	struct site *s = NULL;
 
 	h->n += one->n;

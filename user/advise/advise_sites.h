@@ -9,7 +9,7 @@
 #include "../event/event.h"
 #include "../util/text.h"
 
-#define SITES_MAX 128	/* of one rule and process; all others share one more */
+#define SITES_MAX 128	/* sites of one rule and process; all further ones share one more */
 #define STACKS_MAX 8192 /* different stacks, in all */
 #define STACK_FRAMES 12 /* of each, from the innermost on */
 #define NATIVE_FRAMES 2 /* inside Python's: if there are more, one line says how many */

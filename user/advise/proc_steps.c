@@ -7,7 +7,7 @@
 
 struct proc_steps {
 	struct steps *steps;
-	const void *feeder; /* the rule that came first: its events are taken */
+	const void *feeder; /* the rule that handed on the first event: only its events are taken */
 	unsigned int may;   /* pieces that fit; 0: there was no room at all */
 	bool finished, bad;
 };

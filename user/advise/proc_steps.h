@@ -14,7 +14,7 @@
 /* rule: whose event it is; the steps see each event once, however many rules hand it on.
  * Returns 0 or -ENOMEM. */
 int proc_steps_event(const struct seen *, const void *rule);
-/* No event follows. NULL: there are none, or no memory. */
+/* Call it after the last event. NULL: there are no steps, or no memory. */
 const struct steps *proc_steps_finish(struct advise_process *);
 /* What steps found no room for. */
 uint64_t proc_steps_no_room(const struct advise_process *);

@@ -96,7 +96,7 @@ static struct ct_read *add_read(struct abi_plan *p, int when, int kind, uint8_t 
 	return r;
 }
 
-static int bytes_of(const struct api_arg *a)
+static int abi_bytes_of(const struct api_arg *a)
 {
 	return a->layout ? a->layout->used : a->width;
 }
@@ -129,7 +129,7 @@ static void read_value(const struct api_arg *a, struct abi_arg *w, struct abi_pl
 	r = add_read(p, when, str && !via ? CT_READ_STR : CT_READ_BYTES, w->word,
 		     via   ? 8
 		     : str ? a->max
-			   : bytes_of(a));
+			   : abi_bytes_of(a));
 	if (!r)
 		return;
 	if (via) {

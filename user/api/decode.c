@@ -28,7 +28,7 @@ struct label {
 	bool out;
 };
 
-static struct field *add(struct decoder *d, const struct label *l, uint8_t type)
+static struct field *decode_add(struct decoder *d, const struct label *l, uint8_t type)
 {
 	struct field *f;
 
@@ -49,7 +49,7 @@ static bool open_group(struct decoder *d, const struct label *l, bool is_list, b
 
 	if (d->n + 2 > d->max)
 		return false;
-	f = add(d, l, FIELD_OPEN);
+	f = decode_add(d, l, FIELD_OPEN);
 	f->is_list = is_list;
 	f->cut = cut;
 	d->max--;
@@ -61,12 +61,12 @@ static void close_group(struct decoder *d)
 	static const struct label none;
 
 	d->max++;
-	add(d, &none, FIELD_CLOSE);
+	decode_add(d, &none, FIELD_CLOSE);
 }
 
 static void add_absent(struct decoder *d, const struct label *l, uint8_t type, uint64_t ptr)
 {
-	struct field *f = add(d, l, type == FIELD_OPEN ? FIELD_PTR : type);
+	struct field *f = decode_add(d, l, type == FIELD_OPEN ? FIELD_PTR : type);
 
 	if (!f)
 		return;
@@ -84,7 +84,7 @@ static uint64_t narrow(uint64_t v, int width, bool is_signed)
 	}
 }
 
-static uint64_t load(const uint8_t *p, int width)
+static uint64_t decode_load(const uint8_t *p, int width)
 {
 	uint64_t v = 0;
 
@@ -95,7 +95,7 @@ static uint64_t load(const uint8_t *p, int width)
 static void add_number(struct decoder *d, const struct label *l, uint8_t type, uint64_t v,
 		       const struct xlat *x)
 {
-	struct field *f = add(d, l, type);
+	struct field *f = decode_add(d, l, type);
 
 	if (!f)
 		return;
@@ -105,7 +105,7 @@ static void add_number(struct decoder *d, const struct label *l, uint8_t type, u
 
 static void add_dim3(struct decoder *d, const struct label *l, const void *p)
 {
-	struct field *f = add(d, l, FIELD_DIM3);
+	struct field *f = decode_add(d, l, FIELD_DIM3);
 
 	if (f)
 		memcpy(f->dim, p, sizeof(f->dim));
@@ -114,7 +114,7 @@ static void add_dim3(struct decoder *d, const struct label *l, const void *p)
 static void add_bytes(struct decoder *d, const struct label *l, uint8_t type, const uint8_t *p,
 		      uint32_t len, bool cut)
 {
-	struct field *f = add(d, l, type);
+	struct field *f = decode_add(d, l, type);
 
 	if (!f)
 		return;
@@ -131,7 +131,7 @@ static void add_loaded(struct decoder *d, const struct label *l, uint8_t type, c
 	float single;
 
 	if (type == FIELD_FLOAT) {
-		f = add(d, l, type);
+		f = decode_add(d, l, type);
 		if (!f)
 			return;
 		if (width == 8) {
@@ -146,7 +146,7 @@ static void add_loaded(struct decoder *d, const struct label *l, uint8_t type, c
 	} else if (type == FIELD_BYTES || type == FIELD_STR) {
 		add_bytes(d, l, type, p, (uint32_t)width, false);
 	} else {
-		add_number(d, l, type, narrow(load(p, width), width, is_signed), x);
+		add_number(d, l, type, narrow(decode_load(p, width), width, is_signed), x);
 	}
 }
 
@@ -164,8 +164,8 @@ static void add_member_list(struct decoder *d, const struct label *l, const stru
 	uint32_t len;
 
 	if (read == ABI_NONE || !d->reads.at[read]) {
-		if (load(p + m->count_off, 4))
-			add_absent(d, l, FIELD_PTR, load(p + m->off, 8));
+		if (decode_load(p + m->count_off, 4))
+			add_absent(d, l, FIELD_PTR, decode_load(p + m->off, 8));
 		else if (open_group(d, l, true, false))
 			close_group(d);
 		return;
@@ -188,7 +188,7 @@ static void add_member(struct decoder *d, const struct label *l, const struct ap
 		add_member_list(d, l, m, p, top);
 	} else if (m->layout) {
 		if (m->selector)
-			selector = (uint32_t)load(p + m->selector, 4);
+			selector = (uint32_t)decode_load(p + m->selector, 4);
 		add_struct(d, l, m->layout, p + m->off, len - m->off, selector, NULL);
 	} else if (m->n) {
 		if (!open_group(d, l, true, false))
@@ -214,7 +214,7 @@ static void add_struct(struct decoder *d, const struct label *l, const struct ap
 		return;
 	}
 	if (s->selector >= 0)
-		selector = (uint32_t)load(p + s->selector, 4);
+		selector = (uint32_t)decode_load(p + s->selector, 4);
 	if (!flat && !open_group(d, l, false, false))
 		return;
 	for (int i = 0; i < s->nmembers; i++) {
@@ -246,7 +246,7 @@ static bool arg_value(const struct decoder *d, int arg, uint64_t *v)
 	}
 	if (w->read == ABI_NONE || !d->reads.at[w->read])
 		return false;
-	*v = narrow(load(d->reads.at[w->read], a->width), a->width, a->is_signed);
+	*v = narrow(decode_load(d->reads.at[w->read], a->width), a->width, a->is_signed);
 	return true;
 }
 
@@ -320,12 +320,12 @@ static void add_input(struct decoder *d, const struct api_arg *a, const struct a
 	uint32_t dim[3];
 
 	if (w->word == ABI_NONE && w->read == ABI_NONE) {
-		add(d, &l, FIELD_UNKNOWN);
+		decode_add(d, &l, FIELD_UNKNOWN);
 	} else if (w->read != ABI_NONE) {
 		add_read(d, &l, a, w);
 	} else if (a->abi == API_ABI_PAIR) {
 		if (w->word + 2 > nwords) {
-			add(d, &l, FIELD_UNKNOWN);
+			decode_add(d, &l, FIELD_UNKNOWN);
 			return;
 		}
 		dim[0] = (uint32_t)words[w->word];
@@ -333,7 +333,7 @@ static void add_input(struct decoder *d, const struct api_arg *a, const struct a
 		dim[2] = (uint32_t)words[w->word + 1];
 		add_dim3(d, &l, dim);
 	} else if (w->word + (a->abi == API_ABI_MEMORY ? (a->width + 7) / 8 : 1) > nwords) {
-		add(d, &l, FIELD_UNKNOWN);
+		decode_add(d, &l, FIELD_UNKNOWN);
 	} else if (a->layout) {
 		add_struct(d, &l, a->layout, (const uint8_t *)&words[w->word], a->width, 0, NULL);
 	} else if (a->type == FIELD_BYTES) {

@@ -130,7 +130,7 @@ static uint64_t padded(const struct call *k, int spot, uint64_t bytes)
 
 /* Finds the place that a struct among the arguments asks for. Memory that is not on a device is
  * on the host. */
-static void place(const struct call *k, struct api_memory *m)
+static void memory_place(const struct call *k, struct api_memory *m)
 {
 	uint32_t location[2]; /* type, number */
 
@@ -147,13 +147,13 @@ static void place(const struct call *k, struct api_memory *m)
 	}
 }
 
-static void taken(const struct call *k, int spot, struct api_memory *m)
+static void memory_taken(const struct call *k, int spot, struct api_memory *m)
 {
 	int64_t bytes = api_size(k->c, API_ARCH_HERE);
 	uint8_t backs = find_role(k->f, API_ROLE_BACKS);
 
 	m->bytes = bytes > 0 ? (uint64_t)bytes : 0;
-	place(k, m);
+	memory_place(k, m);
 	if (m->what == API_MEMORY_NOT_TAKEN)
 		return;
 	m->address = value(k, spot);
@@ -175,7 +175,8 @@ static void freed(const struct call *k, int spot, struct api_memory *m)
 		m->what = API_MEMORY_NONE; /* freeing nothing (NULL) is allowed */
 }
 
-static enum api_memory_what ended(const struct ct_call *c, enum api_arch arch, struct api_memory *m)
+static enum api_memory_what memory_ended(const struct ct_call *c, enum api_arch arch,
+					 struct api_memory *m)
 {
 	struct api_place at;
 
@@ -205,7 +206,7 @@ enum api_memory_what api_memory(const struct ct_call *c, enum api_arch arch, str
 		return API_MEMORY_NONE;
 	k.f = &api_funcs[c->func];
 	if (k.f->flags & API_FREES_ALL)
-		return ended(c, arch, m);
+		return memory_ended(c, arch, m);
 	spot = spot_of(c->func);
 	k.p = abi_plan(c->func, arch);
 	if (spot == ABI_NONE || k.p->err)
@@ -218,7 +219,7 @@ enum api_memory_what api_memory(const struct ct_call *c, enum api_arch arch, str
 	m->space = a->space;
 	if (a->role == API_ROLE_ALLOCATES) {
 		m->what = failed ? API_MEMORY_NOT_TAKEN : API_MEMORY_TAKEN;
-		taken(&k, spot, m);
+		memory_taken(&k, spot, m);
 	} else if (a->role == API_ROLE_FREES) {
 		m->what = failed ? API_MEMORY_NOT_FREED : API_MEMORY_FREED;
 		freed(&k, spot, m);

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-static uint64_t load(const uint8_t *p)
+static uint64_t name_event_load(const uint8_t *p)
 {
 	uint64_t v;
 
@@ -34,7 +34,7 @@ uint64_t abi_in_read(const struct abi_spot *s, const struct abi_reads *reads)
 		if (selector >= 32 || !(s->cases >> selector & 1))
 			return 0;
 	}
-	return load(p + s->off);
+	return name_event_load(p + s->off);
 }
 
 bool api_kernel(const struct ct_call *c, enum api_arch arch, uint64_t *handle)
@@ -93,7 +93,7 @@ static uint64_t arg_value(const struct ct_call *c, const struct api_arg *a, cons
 		return w->word < c->nwords ? c->words[w->word] : 0;
 	if (w->read == ABI_NONE || !reads->at[w->read] || reads->len[w->read] < 8)
 		return 0;
-	return load(reads->at[w->read]);
+	return name_event_load(reads->at[w->read]);
 }
 
 static void find_name(const struct abi_arg *w, const struct abi_reads *reads,

@@ -38,8 +38,8 @@ static void word(struct api_param *w, unsigned int off, unsigned int width, enum
 	w->how = (uint8_t)how;
 }
 
-static void place(const struct api_arg *a, unsigned int first, unsigned int off, enum api_arch arch,
-		  struct api_param *words)
+static void params_place(const struct api_arg *a, unsigned int first, unsigned int off,
+			 enum api_arch arch, struct api_param *words)
 {
 	bool sign = a->abi == API_ABI_WORD && a->is_signed && a->dir == API_IN && !a->deref;
 	unsigned int n = 1;
@@ -79,7 +79,7 @@ int api_params(int func, enum api_arch arch, struct api_param *words, int *kerne
 		size_of(&f->args[i], &size, &align);
 		off = (off + align - 1) / align * align;
 		if (p->args[i].word != ABI_NONE)
-			place(&f->args[i], p->args[i].word, off, arch, words);
+			params_place(&f->args[i], p->args[i].word, off, arch, words);
 		off += size;
 	}
 	*kernel = -1;

@@ -11,7 +11,7 @@
 
 #define UNKNOWN (-1)
 
-static uint64_t load(const uint8_t *p, int width)
+static uint64_t size_load(const uint8_t *p, int width)
 {
 	uint64_t v = 0;
 
@@ -62,7 +62,7 @@ static bool times_struct(uint64_t *size, const struct api_struct *s, const uint8
 		}
 		if (m->layout)
 			continue;
-		v = load(p + m->off, m->width);
+		v = size_load(p + m->off, m->width);
 		if (m->unit == API_UNIT_VOID && v)
 			return false;
 		if (m->unit && m->unit != API_UNIT_VOID)
@@ -97,7 +97,7 @@ static bool times_arg(uint64_t *size, const struct ct_call *c, const struct api_
 			return false;
 		if (a->count) {
 			for (uint32_t at = 0; at + a->width <= reads->len[w->read]; at += a->width)
-				if (__builtin_add_overflow(sum, load(p + at, a->width), &sum))
+				if (__builtin_add_overflow(sum, size_load(p + at, a->width), &sum))
 					sum = INT64_MAX;
 			times(size, sum, 1);
 			return !reads->cut[w->read];
@@ -109,7 +109,7 @@ static bool times_arg(uint64_t *size, const struct ct_call *c, const struct api_
 	}
 	if (a->layout)
 		return times_struct(size, a->layout, p, a->unit);
-	times(size, load(p, a->width), a->unit);
+	times(size, size_load(p, a->width), a->unit);
 	return true;
 }
 

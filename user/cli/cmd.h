@@ -5,7 +5,7 @@
 
 #include "options/opts.h"
 
-/* What several commands run. */
+/* Functions that several commands run. */
 int cmd_trace(const struct request *);
 int cmd_replay(const struct request *);
 
@@ -21,11 +21,11 @@ int cmd_open_stdin(struct request *);
 /* Ends a command that printed to `out`: closes it; 0, or 1 after one message. */
 int cmd_finish(struct out *out);
 
-/* The last thing of each process that ran a command. */
+/* Call it last in each process that ran a command. */
 void cmd_leave(void);
 
-/* The message of a check of a process that refuses it, instead of printing it; NULL: it does not. Valid
- * until the next call. *err: what the check returned. */
+/* Returns the message with which a check refuses a process, and does not print it; NULL: the check does not refuse
+ * it. Valid until the next call. *err: what the check returned. */
 const char *cmd_refusal(int (*check)(pid_t), pid_t pid, int *err);
 
 /* What doctor has found out about this machine. */

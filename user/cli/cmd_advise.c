@@ -7,8 +7,8 @@ static int cmd_advise(const struct request *o)
 {
 	struct request all = *o;
 
-	/* stacks that were recorded are used; live they cost time: native ones are taken only
-	 * when asked for */
+	/* stacks of a recording are used. Live, stacks cost time: native ones are taken only if the user asks for
+	 * them */
 	if (o->replay)
 		all.stack = REQUEST_STACK_DWARF;
 	else if (!o->stack && !o->no_stack && !o->no_python && o->source != REQUEST_SOURCE_CUPTI)

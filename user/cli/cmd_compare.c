@@ -98,7 +98,7 @@ static const struct option_row rows[] = {
 /* clang-format on */
 static const struct option_set options = OPTION_SET(rows);
 
-/* Without --fail-if: those of these numbers that the files have must not grow by more. */
+/* The conditions without --fail-if: the numbers that the files have must not grow by more than this. */
 static const char *const usual[] = { "total_api_time>+5%", "sync_time>+5%", "kernel_time>+5%",
 				     "failed_calls>+0", NULL };
 
@@ -147,7 +147,7 @@ static int sums_of(const struct request *o, const char *path, int recording)
 	return fd;
 }
 
-static int load(struct comparison *c, const struct request *o, const char *path, int fd)
+static int cmd_compare_load(struct comparison *c, const struct request *o, const char *path, int fd)
 {
 	int sums = -1, err;
 
@@ -180,7 +180,7 @@ static int open_files(int *fds, const struct request *o)
 	return 0;
 }
 
-static int parse(struct comparison *c, const char *const *texts)
+static int cmd_compare_parse(struct comparison *c, const char *const *texts)
 {
 	char msg[512];
 	size_t n = 0;
@@ -216,7 +216,7 @@ static void drop_unknown(struct comparison *c)
 	c->nexprs = kept;
 }
 
-/* All sums become those of one step, before anything is compared. */
+/* Converts all sums to those of one step, before anything is compared. */
 static int by_step(struct comparison *c, const char *what)
 {
 	struct judge_expr metric;
@@ -238,16 +238,16 @@ static int compare_all(struct comparison *c, const struct request *o, const int 
 	c->compared = calloc((size_t)o->nargs, sizeof(*c->compared));
 	err = c->saved && c->compared ? 0 : -ENOMEM;
 	if (!err)
-		err = parse(c, how->fail_if ? how->fail_if : usual);
+		err = cmd_compare_parse(c, how->fail_if ? how->fail_if : usual);
 	for (int i = 0; i < o->nargs && !err; i++)
-		err = load(c, o, o->args[i], fds[i]);
+		err = cmd_compare_load(c, o, o->args[i], fds[i]);
 	if (!err && how->step)
 		err = by_step(c, how->step);
 	if (!err && !how->fail_if)
 		drop_unknown(c);
 	for (size_t i = 1; i < c->nsaved && !err; i++) {
 		struct compare *one = &c->compared[c->ncompared++];
-		/* how much a run differs from the next one is not known then */
+		/* with a single run it is not known how much runs differ from each other */
 		bool alone = !how->fail_if && c->saved[0].nruns < 2 && c->saved[i].nruns < 2;
 
 		err = compare_open(one, &c->saved[0], &c->saved[i], c->exprs, alone ? 0 : c->nexprs,
@@ -323,7 +323,7 @@ static int cmd_compare(const struct request *o)
 	return status;
 }
 
-static int check(const struct opts_line *l)
+static int cmd_compare_check(const struct opts_line *l)
 {
 	const struct opts_rule rules[] = {
 		{ l->o->nargs < 2, true,
@@ -337,7 +337,7 @@ static int check(const struct opts_line *l)
 /* clang-format off */
 const struct command command_compare = {
 	.run = cmd_compare,
-	.check = check,
+	.check = cmd_compare_check,
 	.words = true,
 	.also = "check",
 	.options = &options,

@@ -63,7 +63,7 @@ static int help(const struct request *o)
 
 /* ---- the loop ---- */
 
-static int emit(void *ctx, const struct ct_hdr *rec)
+static int cmd_counters_emit(void *ctx, const struct ct_hdr *rec)
 {
 	struct run *r = ctx;
 	int n = counters_print_record(r->print, rec);
@@ -77,7 +77,8 @@ static int emit(void *ctx, const struct ct_hdr *rec)
 static void on_records(void *ctx)
 {
 	struct run *r = ctx;
-	int err = r->source.ops->drain(&r->source, emit, r), written = out_sync(&r->out);
+	int err = r->source.ops->drain(&r->source, cmd_counters_emit, r),
+	    written = out_sync(&r->out);
 
 	if (!err && !written)
 		return;
@@ -134,7 +135,7 @@ static int trace(struct run *r)
 	if (!r->print)
 		return -ENOMEM;
 	r->source.ops->start(&r->source);
-	/* What describes the devices has come already, and no descriptor tells of it. */
+	/* The records that describe the devices have come already, and no descriptor becomes readable for them. */
 	on_records(r);
 	return r->err ? r->err : loop_run(r->loop);
 }
@@ -154,7 +155,7 @@ static int cmd_counters(const struct request *o)
 	if (out_open_output(&r.out, o->output, false, STDOUT_FILENO))
 		return 1;
 	err = r.source.ops->open(&r.source, &plan);
-	/* the helper runs; what it tells comes from the driver, and is printed */
+	/* the helper runs: from here on we only print what it reads from the driver */
 	confine(CONFINE_CHILD);
 	confine_drop();
 	if (!err)

@@ -4,12 +4,14 @@
  * Attaches nothing to any program. Exit status 1 when tracing is not possible.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cmd.h"
 #include "../proc/target.h"
+#include "../render/table.h"
 #include "../resolve/names/known.h"
 #include "../source/probe/attach_kind.h"
 #include "../source/discover/discover.h"
@@ -30,8 +32,8 @@
 
 struct doctor {
 	const struct request *o;
-	struct out out;			   /* for people; of JSON nobody reads it */
-	struct json json;		   /* with --format json; out NULL: not */
+	struct out out;			   /* the text for people; with JSON it goes to /dev/null */
+	struct json json;		   /* used with --format json; else its `out` is NULL */
 	bool probes;			   /* the machine allows them */
 	uint64_t pair_ns;		   /* what they cost a call; 0: not known */
 	struct strings stripped;	   /* files with a runtime whose functions were not found */
@@ -43,38 +45,81 @@ static bool in_json(const struct doctor *d)
 	return d->json.out != NULL;
 }
 
-static void line(struct doctor *d, const char *what, const char *value)
+/* Prints facts that there is one set of: as lines for people, or as members of the JSON object that is open. */
+static void facts(struct doctor *d, const struct table *t, const void *row)
 {
-	out_fmt(&d->out, "%-14s %s\n", what, value);
+	if (in_json(d))
+		table_json_members(t, &d->json, row);
+	else
+		table_text_lines(t, &d->out, row);
 }
 
 /* ---- the machine ---- */
 
-/* The kind of probes that would be taken. The others are not tried: tracefs's locks are the
- * whole machine's. Returns it, or -errno. */
-static int kinds(struct doctor *d)
-{
-	int best = attach_kind_try(d->o->probe_kind);
-	bool refused = best == -EPERM || best == -EACCES;
-	bool perf = best == ATTACH_PERF ||
-		    (d->o->probe_kind && !strcmp(d->o->probe_kind, attach_kind_name(ATTACH_PERF)));
-	char missing[64] = "";
+struct machine {
+	const char *kernel;
+	char release[256], missing[128];
+	int ring, kind; /* the kind of probes that would be used; both members: or -errno */
+	bool btf, loop, initial_pids;
+	const char *asked;     /* the kind that the user wants; NULL: the best */
+	char kind_missing[64]; /* privileges for a better kind */
+};
 
-	if (refused || (best == ATTACH_PERF && !d->o->probe_kind))
-		priv_missing_for(perf && refused ? ATTACH_PERF : ATTACH_TRACEFS, missing,
-				 sizeof(missing));
-	out_fmt(&d->out, "%-14s ", "probes");
-	if (best > ATTACH_NONE)
-		out_fmt(&d->out, "%s", attach_kind_name((enum attach_kind)best));
+/* Finds the kind of probes that would be used. The other kinds are not tried, because tracefs's locks stop the
+ * whole machine. */
+static void try_kinds(struct machine *m)
+{
+	bool refused, perf;
+
+	m->kind = attach_kind_try(m->asked);
+	refused = m->kind == -EPERM || m->kind == -EACCES;
+	perf = m->kind == ATTACH_PERF ||
+	       (m->asked && !strcmp(m->asked, attach_kind_name(ATTACH_PERF)));
+	if (refused || (m->kind == ATTACH_PERF && !m->asked))
+		priv_missing_for(perf && refused ? ATTACH_PERF : ATTACH_TRACEFS, m->kind_missing,
+				 sizeof(m->kind_missing));
+}
+
+TABLE_SAY(show_btf, struct machine, m,
+	  m->btf ? "yes"
+		 : "no: /sys/kernel/btf/vmlinux is missing; a kernel with CONFIG_DEBUG_INFO_BTF=y "
+		   "is needed")
+
+TABLE_GET(machine_ring, struct machine, m, cell_bool(m->ring > 0))
+
+TABLE_SAY(show_ring, struct machine, m,
+	  m->ring > 0	      ? "yes"
+	  : m->ring == -EPERM ? "not known: not permitted"
+			      : "no: Linux 5.8 or newer is needed")
+
+TABLE_SAY(show_loop, struct machine, m, m->loop ? NULL : "no: Linux 5.17 or newer is needed")
+
+static const char *show_missing(const struct table_at *at, char buf[TABLE_CELL])
+{
+	const struct machine *m = at->row;
+
+	if (!*m->missing)
+		return "all that is needed";
+	snprintf(buf, TABLE_CELL, "missing: %s; type: sudo cudatrace doctor", m->missing);
+	return buf;
+}
+
+TABLE_GET(machine_kind, struct machine, m,
+	  cell_string(m->kind > ATTACH_NONE ? attach_kind_name((enum attach_kind)m->kind) : NULL))
+
+static void write_kind(struct out *o, const struct table_at *at)
+{
+	const struct machine *m = at->row;
+
+	table_text_line(o, at);
+	if (m->kind > ATTACH_NONE)
+		out_str(o, attach_kind_name((enum attach_kind)m->kind));
 	else
-		out_fmt(&d->out, "none possible%s%s (%s)", d->o->probe_kind ? " of kind " : "",
-			d->o->probe_kind ? d->o->probe_kind : "",
-			strerror(best < 0 ? -best : ENOTSUP));
-	if (*missing)
-		out_fmt(&d->out, "; %sneeds %s too",
-			best < 0 ? "" : "tracefs, which detaches sooner, ", missing);
-	out_char(&d->out, '\n');
-	return best;
+		out_fmt(o, "none possible%s%s (%s)", m->asked ? " of kind " : "",
+			m->asked ? m->asked : "", strerror(m->kind < 0 ? -m->kind : ENOTSUP));
+	if (*m->kind_missing)
+		out_fmt(o, "; %sneeds %s too",
+			m->kind < 0 ? "" : "tracefs, which detaches sooner, ", m->kind_missing);
 }
 
 /* What a return probe can do to a program: docs/ARCHITECTURE.md, limits. */
@@ -83,135 +128,171 @@ static const char session_returns[] =
 	"(SIGILL): use --no-return for such a program";
 static const char other_returns[] =
 	"CUDA called by a coroutine, or in a signal's handler on an alternate stack, inside a "
-	"traced call can end its program (SIGILL): "
-	"use --no-return for such a program, or Linux 6.13 or newer";
+	"traced call can end its program (SIGILL): use --no-return for such a program, or Linux "
+	"6.13 or newer";
 
-static bool machine(struct doctor *d, struct doctor_facts *facts)
+TABLE_SAY(show_returns, struct machine, m,
+	  m->kind <= ATTACH_NONE      ? NULL
+	  : m->kind == ATTACH_SESSION ? session_returns
+				      : other_returns)
+
+TABLE_SAY(show_pids, struct machine, m,
+	  m->initial_pids ? "the initial one"
+			  : "one of its own: only processes that are visible in it can be named")
+
+#define OF(of) TABLE_AT(struct machine, of)
+/* clang-format off */
+static const struct table_column machine_columns[] = {
+	{ .key = "kernel", .head = "kernel", .text = 1, OF(kernel) },
+	{ .key = "btf", .head = "BTF", .text = 2, .show = show_btf, OF(btf) },
+	{ .key = "ring_buffer", .head = "ring buffer", .text = 3, .show = show_ring, .get = machine_ring },
+	{ .key = "bpf_loop", .head = "bpf_loop()", .text = 4, .show = show_loop, OF(loop) },
+	{ .key = "missing_privileges", .head = "privileges", .text = 5, .show = show_missing, TABLE_CHARS_AT(struct machine, missing) },
+	{ .key = "probes", .head = "probes", .text = 6, .write = write_kind, .get = machine_kind },
+	{ .head = "return probes", .text = 7, .show = show_returns },
+	{ .key = "initial_pid_namespace", .head = "pid namespace", .text = 8, .show = show_pids, OF(initial_pids) },
+};
+/* clang-format on */
+#undef OF
+
+static bool machine(struct doctor *d, struct doctor_facts *found)
 {
-	char text[256], missing[128];
-	int ring = host_has_ringbuf(), kind;
-	bool btf = host_has_btf(), loop = host_has_bpf_loop();
+	struct table t = TABLE_OF(machine_columns, 0, NULL);
+	struct machine m = { .asked = d->o->probe_kind,
+			     .ring = host_has_ringbuf(),
+			     .btf = host_has_btf(),
+			     .loop = host_has_bpf_loop(),
+			     .initial_pids = host_initial_pid_ns() };
 
-	line(d, "kernel", host_kernel(text, sizeof(text)));
-	line(d, "BTF",
-	     btf ? "yes"
-		 : "no: /sys/kernel/btf/vmlinux is missing; a kernel with CONFIG_DEBUG_INFO_BTF=y "
-		   "is needed");
-	line(d, "ring buffer",
-	     ring > 0	      ? "yes"
-	     : ring == -EPERM ? "not known: not permitted"
-			      : "no: Linux 5.8 or newer is needed");
-	if (!loop)
-		line(d, "bpf_loop()", "no: Linux 5.17 or newer is needed");
-	priv_missing(true, missing, sizeof(missing));
-	if (!*missing)
-		line(d, "privileges", "all that is needed");
-	else
-		out_fmt(&d->out, "%-14s missing: %s; type: sudo cudatrace doctor\n", "privileges",
-			missing);
-	kind = kinds(d);
-	if (kind > ATTACH_NONE && d->o->npids)
-		d->pair_ns = attach_kind_pair_ns((enum attach_kind)kind, false);
-	if (kind > ATTACH_NONE)
-		line(d, "return probes", kind == ATTACH_SESSION ? session_returns : other_returns);
-	line(d, "pid namespace",
-	     host_initial_pid_ns()
-		     ? "the initial one"
-		     : "one of its own: only processes that are visible in it can be named");
-	*facts = (struct doctor_facts){ .btf = btf,
-					.ring = ring > 0 && loop,
-					.privileged = !*missing,
-					.probes = kind > ATTACH_NONE };
-	if (in_json(d)) {
-		json_put_str(&d->json, "kernel", host_kernel(text, sizeof(text)));
-		json_put_bool(&d->json, "btf", btf);
-		json_put_bool(&d->json, "ring_buffer", ring > 0);
-		json_put_bool(&d->json, "bpf_loop", loop);
-		json_put_str(&d->json, "missing_privileges", missing);
-		json_put_str(&d->json, "probes",
-			     kind > ATTACH_NONE ? attach_kind_name((enum attach_kind)kind) : NULL);
-		json_put_bool(&d->json, "initial_pid_namespace", host_initial_pid_ns());
-	}
-	return btf && ring > 0 && loop && !*missing && kind > ATTACH_NONE;
+	m.kernel = host_kernel(m.release, sizeof(m.release));
+	priv_missing(true, m.missing, sizeof(m.missing));
+	try_kinds(&m);
+	if (m.kind > ATTACH_NONE && d->o->npids)
+		d->pair_ns = attach_kind_pair_ns((enum attach_kind)m.kind, false);
+	t.label = 14;
+	facts(d, &t, &m);
+	*found = (struct doctor_facts){ .btf = m.btf,
+					.ring = m.ring > 0 && m.loop,
+					.privileged = !*m.missing,
+					.probes = m.kind > ATTACH_NONE };
+	return found->btf && found->ring && found->privileged && found->probes;
 }
 
 /* ---- files ---- */
 
-static void route(struct doctor *d, const struct elf_scan *scan)
+/* A file of CUDA's, and how many of its functions can carry a probe. */
+struct found {
+	const struct probe_file *f;
+	const struct elf_scan *scan;
+	int can, entry_only;
+};
+
+static const char *show_route(const struct table_at *at, char buf[TABLE_CELL])
 {
+	const struct elf_scan *scan = ((const struct found *)at->row)->scan;
 	const struct api_domain_row *domain = &api_domains[scan->domain];
 
-	out_fmt(&d->out, "    %-10s ", "route");
 	if (scan->role == ELF_NONE)
-		out_str(&d->out, "no function of CUDA's\n");
-	else if (scan->role == ELF_STATIC)
-		out_fmt(&d->out, "%s, by %s\n", domain->linked_title,
-			scan->has_stripped ? "what its functions tell profilers: it has no symbols"
-					   : "the symbol table");
+		return "no function of CUDA's";
+	if (scan->role == ELF_STATIC)
+		snprintf(buf, TABLE_CELL, "%s, by %s", domain->linked_title,
+			 scan->has_stripped ? "what its functions tell profilers: it has no symbols"
+					    : "the symbol table");
 	else
-		out_fmt(&d->out, "%s, by its exported symbols\n", domain->library);
+		snprintf(buf, TABLE_CELL, "%s, by its exported symbols", domain->library);
+	return buf;
 }
 
-static void found_json(struct doctor *d, const struct probe_file *f, int can)
+TABLE_GET(found_library, struct found, f,
+	  cell_string(f->scan->role == ELF_NONE ? NULL : api_domain_names[f->scan->domain]))
+TABLE_GET(found_linked, struct found, f, cell_bool(f->scan->role == ELF_STATIC))
+
+/* Its label is the product's name. A version that adds no function cannot be told from the one before it. */
+static void write_version(struct out *o, const struct table_at *at)
 {
-	const struct elf_scan *scan = &f->scan;
+	const struct elf_scan *scan = ((const struct found *)at->row)->scan;
 
-	json_open_object(&d->json, NULL);
-	json_put_str(&d->json, "path", f->path);
-	json_put_str(&d->json, "library",
-		     scan->role == ELF_NONE ? NULL : api_domain_names[scan->domain]);
-	json_put_bool(&d->json, "linked_into_program", scan->role == ELF_STATIC);
-	json_put_u64(&d->json, "version", (uint64_t)scan->version);
-	json_put_i64(&d->json, "defined", scan->ndefined);
-	json_put_i64(&d->json, "selected", scan->nprobes);
-	json_put_i64(&d->json, "can_be_probed", can);
-	json_end(&d->json);
+	out_fmt(o, "%s%-*s ", at->table->indent, at->table->label,
+		scan->version ? api_domains[scan->domain].product : "CUDA");
+	if (scan->version)
+		out_fmt(o, "%d.%d or later (from its %s)\n", scan->version / 1000,
+			scan->version % 1000 / 10, scan->version_from);
+	else
+		out_str(o, "version not known: the newest form of each function is taken\n");
 }
+
+static const char *show_functions(const struct table_at *at, char buf[TABLE_CELL])
+{
+	const struct found *f = at->row;
+
+	snprintf(buf, TABLE_CELL, "%d defined, %d selected, %d can carry a probe",
+		 f->scan->ndefined, f->scan->nprobes, f->can);
+	return buf;
+}
+
+static const char *show_entry_only(const struct table_at *at, char buf[TABLE_CELL])
+{
+	int n = ((const struct found *)at->row)->entry_only;
+
+	snprintf(buf, TABLE_CELL, "%d that call the program back: no results and durations of them",
+		 n);
+	return n ? buf : NULL;
+}
+
+static void write_unseen(struct out *o, const struct table_at *at)
+{
+	const struct found *f = at->row;
+
+	for (int i = 0; i < f->scan->nprobes; i++)
+		if (elf_can_probe(f->f->fd, f->scan->probes[i].offset) != 1)
+			out_fmt(o, "%s%-*s %s: its first instruction cannot carry a probe\n",
+				at->table->indent, at->table->label, at->column->head,
+				api_funcs[f->scan->probes[i].func].name);
+}
+
+#define SCAN(of) TABLE_THROUGH(struct found, scan, struct elf_scan, of)
+/* clang-format off */
+static const struct table_column found_columns[] = {
+	{ .key = "path", TABLE_THROUGH(struct found, f, struct probe_file, path) },
+	{ .key = "library", .head = "route", .text = 1, .show = show_route, .get = found_library },
+	{ .key = "linked_into_program", .get = found_linked },
+	{ .key = "version", .text = 2, .write = write_version, SCAN(version) },
+	{ .key = "defined", .head = "functions", .text = 3, .show = show_functions, SCAN(ndefined) },
+	{ .key = "selected", SCAN(nprobes) },
+	{ .key = "can_be_probed", TABLE_AT(struct found, can) },
+	{ .head = "entry only", .text = 4, .show = show_entry_only },
+	{ .head = "not seen", .text = 5, .write = write_unseen },
+};
+/* clang-format on */
+#undef SCAN
 
 static int found(void *ctx, struct probe_file *f, pid_t pid)
 {
-	struct doctor *d = ctx;
+	struct table t = TABLE_OF(found_columns, 0, NULL);
 	const struct elf_scan *scan = &f->scan;
-	int can = 0, entry_only = 0;
+	struct found row = { .f = f, .scan = scan };
+	struct doctor *d = ctx;
 
 	(void)pid;
 	d->nfiles++;
 	d->there[scan->domain] += scan->role != ELF_NONE;
+	for (int i = 0; i < scan->nprobes; i++) {
+		row.can += elf_can_probe(f->fd, scan->probes[i].offset) == 1;
+		row.entry_only += (api_funcs[scan->probes[i].func].flags & CT_S_CALLBACK) != 0;
+	}
 	out_str(&d->out, "  ");
 	out_plain(&d->out, f->path, strlen(f->path));
 	out_char(&d->out, '\n');
-	route(d, scan);
-	/* a version that adds no function cannot be told from the one before it */
-	if (scan->version)
-		out_fmt(&d->out, "    %-10s %d.%d or later (from its %s)\n",
-			api_domains[scan->domain].product, scan->version / 1000,
-			scan->version % 1000 / 10, scan->version_from);
-	else
-		out_fmt(&d->out,
-			"    %-10s version not known: the newest form of each function is taken\n",
-			"CUDA");
-	for (int i = 0; i < scan->nprobes; i++) {
-		can += elf_can_probe(f->fd, scan->probes[i].offset) == 1;
-		entry_only += (api_funcs[scan->probes[i].func].flags & CT_S_CALLBACK) != 0;
-	}
-	out_fmt(&d->out, "    %-10s %d defined, %d selected, %d can carry a probe\n", "functions",
-		scan->ndefined, scan->nprobes, can);
-	if (entry_only)
-		out_fmt(&d->out,
-			"    %-10s %d that call the program back: no results and durations of "
-			"them\n",
-			"entry only", entry_only);
-	for (int i = 0; i < scan->nprobes; i++)
-		if (elf_can_probe(f->fd, scan->probes[i].offset) != 1)
-			out_fmt(&d->out,
-				"    %-10s %s: its first instruction cannot carry a probe\n",
-				"not seen", api_funcs[scan->probes[i].func].name);
+	t.indent = "    ";
+	t.label = 10;
 	if (in_json(d))
-		found_json(d, f, can);
+		table_json_row(&t, &d->json, NULL, &row);
+	else
+		table_text_lines(&t, &d->out, &row);
 	return 0;
 }
 
-/* Its functions were not found; said when all files are known. */
+/* Remembers a file whose functions were not found. It is reported when all files are known. */
 static void stripped(void *ctx, const char *path, const struct elf_scan *scan)
 {
 	struct doctor *d = ctx;
@@ -225,7 +306,7 @@ static void gap(struct doctor *d, const char *text)
 	out_fmt(&d->out, "  not seen: %s\n", text);
 }
 
-/* Of a runtime without symbols. what: the file. */
+/* Reports a runtime without symbols. what: the file. */
 static void stripped_gap(struct doctor *d, const char *what, size_t len)
 {
 	out_str(&d->out, "  not seen: runtime calls of ");
@@ -339,7 +420,7 @@ static void name_file(struct doctor *d, const struct known_file *f, bool driver)
 }
 
 /* Names of the kernels of a program that was not started by cudatrace. */
-static void names(struct doctor *d, pid_t pid)
+static void cmd_doctor_names(struct doctor *d, pid_t pid)
 {
 	struct known_survey s = { 0 };
 	struct target *t;
@@ -364,7 +445,7 @@ static void names(struct doctor *d, pid_t pid)
 	target_close(t);
 }
 
-/* The libraries that should be there too. */
+/* Reports the libraries that should be there too. */
 static void missing(struct doctor *d)
 {
 	bool any = false;
@@ -380,51 +461,67 @@ static void missing(struct doctor *d)
 
 #define MUCH_PERCENT 5 /* of its time */
 
-static void sources(struct doctor *d, pid_t pid, const struct host_task *task)
+struct suits {
+	bool sandboxed, probes;
+	uint64_t pair_ns;
+	const char *why_not; /* hooks do not suit it; NULL: they do */
+};
+
+TABLE_SAY(show_probes, struct suits, s,
+	  !s->probes	 ? "no: this machine or your privileges do not allow them (above)"
+	  : s->sandboxed ? "with --no-return, since it is sandboxed"
+			 : "yes, by default: nothing is put into the program")
+
+TABLE_GET(suits_hooks, struct suits, s, cell_bool(!s->why_not))
+
+static void write_hooks(struct out *o, const struct table_at *at)
 {
-	int err;
-	const char *why = cmd_refusal(hooks_suits, pid, &err);
+	const struct suits *s = at->row;
 
-	if (in_json(d)) {
-		json_put_bool(&d->json, "sandboxed", task->seccomp);
-		json_put_bool(&d->json, "probes_suit", d->probes);
-		json_put_bool(&d->json, "hooks_suit", !why);
-		json_put_str(&d->json, "no_hooks", why);
-	}
-
-	out_str(&d->out, "which source suits it\n  probes       ");
-	if (!d->probes)
-		out_str(&d->out, "no: this machine or your privileges do not allow them (above)\n");
-	else if (task->seccomp)
-		out_str(&d->out, "with --no-return, since it is sandboxed\n");
-	else
-		out_str(&d->out, "yes, by default: nothing is put into the program\n");
-	out_str(&d->out, "  hooks        ");
-	if (why) {
-		out_str(&d->out, "no: ");
-		out_plain(&d->out, why, strlen(why));
-		out_char(&d->out, '\n');
-	} else if (task->seccomp) {
-		out_str(&d->out,
-			"perhaps, by --source=hooks: what its sandbox forbids is examined when "
-			"they come in\n");
-	} else if (d->probes && d->pair_ns) {
-		out_fmt(&d->out,
+	table_text_line(o, at);
+	if (s->why_not) {
+		out_str(o, "no: ");
+		out_plain(o, s->why_not, strlen(s->why_not));
+	} else if (s->sandboxed) {
+		out_str(o, "perhaps, by --source=hooks: what its sandbox forbids is examined when "
+			   "they come in");
+	} else if (s->probes && s->pair_ns) {
+		out_fmt(o,
 			"yes, by --source=hooks: better where it makes more than %llu calls in a "
 			"second of its CPU time, of which\n"
 			"               probes take %d %% then (%llu ns a call here); code is put "
-			"into "
-			"it\n",
-			(unsigned long long)(10000000ULL * MUCH_PERCENT / d->pair_ns), MUCH_PERCENT,
-			(unsigned long long)d->pair_ns);
+			"into it",
+			(unsigned long long)(10000000ULL * MUCH_PERCENT / s->pair_ns), MUCH_PERCENT,
+			(unsigned long long)s->pair_ns);
 	} else {
-		out_str(&d->out,
-			"yes, by --source=hooks: where it makes so many calls that probes slow "
-			"it down; code is put into it\n");
+		out_str(o, "yes, by --source=hooks: where it makes so many calls that probes slow "
+			   "it down; code is put into it");
 	}
 }
 
-static int process(struct doctor *d, pid_t pid)
+/* clang-format off */
+static const struct table_column suits_columns[] = {
+	{ .key = "sandboxed", TABLE_AT(struct suits, sandboxed) },
+	{ .key = "probes_suit", .head = "probes", .text = 1, .show = show_probes, TABLE_AT(struct suits, probes) },
+	{ .key = "hooks_suit", .head = "hooks", .text = 2, .write = write_hooks, .get = suits_hooks },
+	{ .key = "no_hooks", TABLE_AT(struct suits, why_not) },
+};
+/* clang-format on */
+
+static void sources(struct doctor *d, pid_t pid, const struct host_task *task)
+{
+	struct table t = TABLE_OF(suits_columns, 0, NULL);
+	struct suits s = { .sandboxed = task->seccomp, .probes = d->probes, .pair_ns = d->pair_ns };
+	int err;
+
+	s.why_not = cmd_refusal(hooks_suits, pid, &err);
+	out_str(&d->out, "which source suits it\n");
+	t.indent = "  ";
+	t.label = 12;
+	facts(d, &t, &s);
+}
+
+static int cmd_doctor_process(struct doctor *d, pid_t pid)
 {
 	struct host_task task;
 	int err = pids_check(pid, false), exe;
@@ -457,7 +554,7 @@ static int process(struct doctor *d, pid_t pid)
 	}
 	if (!d->nfiles && !d->stripped.n)
 		out_str(&d->out, "  it has not loaded CUDA: 'cudatrace -p' waits until it does\n");
-	names(d, pid);
+	cmd_doctor_names(d, pid);
 	if (!in_json(d))
 		stripped_gaps(d);
 	if (!d->stripped.n && stripped_runtime(pid))
@@ -475,14 +572,14 @@ static int process(struct doctor *d, pid_t pid)
 }
 
 /* Returns 0 or -errno after one message. */
-static int processes(struct doctor *d)
+static int cmd_doctor_processes(struct doctor *d)
 {
 	int err = 0;
 
 	if (in_json(d))
 		json_open_array(&d->json, "processes");
 	for (int i = 0; i < d->o->npids && !err; i++)
-		err = process(d, d->o->pids[i]);
+		err = cmd_doctor_process(d, d->o->pids[i]);
 	if (in_json(d))
 		json_end(&d->json);
 	return err;
@@ -500,7 +597,7 @@ static const struct option_row rows[] = {
 /* clang-format on */
 static const struct option_set options = OPTION_SET(rows);
 
-/* Where the answers go. JSON is one object, and what is for people goes nowhere then. */
+/* Opens the outputs. With JSON, which is one object, the text for people is discarded. */
 static int open_outputs(struct doctor *d, struct out *json)
 {
 	const struct doctor_options *how = request_own(d->o, &options);
@@ -543,7 +640,7 @@ static int cmd_doctor(const struct request *o)
 	good = machine(&d, &facts);
 	d.probes = good;
 	doctor_features(&d.out, in_json(&d) ? &d.json : NULL, &facts);
-	err = processes(&d);
+	err = cmd_doctor_processes(&d);
 	if (!o->npids) {
 		out_str(&d.out, "\nlibraries of all processes, and installed ones\n");
 		out_flush(&d.out);

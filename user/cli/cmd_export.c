@@ -28,7 +28,7 @@ static char *named_after(const char *file, const char *suffix)
 	return asprintf(&path, "%.*s%s", (int)n, file, suffix) < 0 ? NULL : path;
 }
 
-/* A part of a recording looks like a whole one: it does not stay. */
+/* Removes a file that is not complete, because it would look like a complete one. */
 static int write_whole(const struct request *o)
 {
 	static const struct source_ops *const sources[] = { &source_replay };

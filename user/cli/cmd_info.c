@@ -14,9 +14,10 @@
 #include "../source/replay_muted.h"
 #include "../event/muted.h"
 #include "../flow/json_text.h"
+#include "../render/table.h"
 #include "../trace/reader.h"
 #include "../util/table/array.h"
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 #include "../util/io/ended.h"
 #include "../util/io/json.h"
 #include "../util/io/confine.h"
@@ -46,9 +47,12 @@ struct info_pid {
 
 struct info {
 	struct out out;
+	const char *file;
+	struct reader *r;
+	struct reader_stats stats;
 	struct process_table *procs;
 	struct info_process *processes;
-	struct keyed pids; /* of struct info_pid */
+	struct hashmap pids; /* of struct info_pid */
 	uint32_t nprocesses, last;
 	uint64_t beyond; /* records of processes that there was no room for */
 	uint64_t kinds[CT_KIND_END], unknown_kinds, failed, unfinished;
@@ -62,30 +66,8 @@ struct info {
 	int64_t drift_ns;
 };
 
-static void text_line(struct info *in, const char *key, const char *value)
-{
-	out_fmt(&in->out, "%-14s ", key);
-	out_plain(&in->out, value, strlen(value));
-	out_char(&in->out, '\n');
-}
-
-static void count_line(struct info *in, const char *key, uint64_t n)
-{
-	if (n)
-		out_fmt(&in->out, "%-14s %llu\n", key, (unsigned long long)n);
-}
-
-/* A line of the head, if it is there. */
-static void head_line(struct info *in, const struct reader *r, const char *key, const char *shown)
-{
-	char text[1024];
-
-	if (reader_value(reader_head(r), key, text, sizeof(text)))
-		text_line(in, shown, text);
-}
-
-/* The next line "key value" at or behind *at, which it moves on; *n: the length of the value. NULL: there is
- * none. */
+/* Finds the next line "key value" at or behind *at, moves *at behind it, and returns the value; *n: its length.
+ * NULL: there is none. */
 static const char *next_line(const char **at, const char *key, size_t *n)
 {
 	size_t len = strlen(key);
@@ -102,38 +84,6 @@ static const char *next_line(const char **at, const char *key, size_t *n)
 	return NULL;
 }
 
-/* All lines of one key: GPUs, arguments. */
-static void head_lines(struct info *in, const struct reader *r, const char *key, const char *shown,
-		       bool one_line)
-{
-	const char *at = reader_head(r), *value;
-	bool any = false;
-	size_t n;
-
-	while ((value = next_line(&at, key, &n))) {
-		if (!any || !one_line)
-			out_fmt(&in->out, "%s%-14s", any ? "\n" : "", any ? "" : shown);
-		any = true;
-		out_char(&in->out, ' ');
-		out_plain(&in->out, value, n);
-	}
-	if (any)
-		out_char(&in->out, '\n');
-}
-
-static void time_line(struct info *in, const char *key, uint64_t realtime_ns)
-{
-	time_t s = (time_t)(realtime_ns / 1000000000);
-	char text[64];
-	struct tm tm;
-
-	if (!gmtime_r(&s, &tm))
-		return;
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	out_fmt(&in->out, "%-14s %s.%06uZ\n", key, text,
-		(unsigned int)(realtime_ns % 1000000000 / 1000));
-}
-
 /* ---- records ---- */
 
 static bool same_process(const struct info_process *i, const struct process *p)
@@ -142,7 +92,7 @@ static bool same_process(const struct info_process *i, const struct process *p)
 	       (i->p.start_boottime_ns == p->start_boottime_ns || !i->p.start_boottime_ns);
 }
 
-/* The place of one more; PROCESSES_MAX: there is none. */
+/* Returns the place of a new process; PROCESSES_MAX: there is no room. */
 static uint32_t new_process(struct info *in, const struct process *p)
 {
 	struct info_pid *pid;
@@ -150,7 +100,7 @@ static uint32_t new_process(struct info *in, const struct process *p)
 
 	if (in->nprocesses == PROCESSES_MAX || !array_room(in->processes, in->nprocesses))
 		return PROCESSES_MAX;
-	pid = keyed_get(&in->pids, &p->pid, &made);
+	pid = hashmap_get(&in->pids, &p->pid, &made);
 	if (!pid)
 		return PROCESSES_MAX;
 	in->processes[in->nprocesses] = (struct info_process){ .p = *p,
@@ -162,8 +112,8 @@ static uint32_t new_process(struct info *in, const struct process *p)
 	return in->nprocesses++;
 }
 
-/* NULL: there is no room for it, which is counted. */
-static struct info_process *process_of(struct info *in, const struct process *p)
+/* Finds or makes the process. NULL: there is no room for it, which is counted. */
+static struct info_process *cmd_info_process_of(struct info *in, const struct process *p)
 {
 	const struct info_pid *pid;
 	uint32_t at;
@@ -171,7 +121,7 @@ static struct info_process *process_of(struct info *in, const struct process *p)
 
 	if (in->last < in->nprocesses && same_process(&in->processes[in->last], p))
 		return &in->processes[in->last];
-	pid = keyed_find(&in->pids, &p->pid);
+	pid = hashmap_find(&in->pids, &p->pid);
 	for (at = pid ? pid->newest + 1 : 0; at && looks++ < LOOKS_MAX;
 	     at = in->processes[at - 1].older) {
 		if (!same_process(&in->processes[at - 1], p))
@@ -191,7 +141,7 @@ static struct info_process *process_of(struct info *in, const struct process *p)
 static int learn_process(struct info *in, const struct ct_hdr *h)
 {
 	const struct process *p = process_table_find(in->procs, h->pid);
-	struct info_process *i = p ? process_of(in, p) : NULL;
+	struct info_process *i = p ? cmd_info_process_of(in, p) : NULL;
 
 	if (!i)
 		return p ? 0 : -ENOMEM;
@@ -257,7 +207,7 @@ static int info_record(struct info *in, const struct ct_hdr *h)
 	p = process_table_find(in->procs, h->pid);
 	if (!p)
 		return -ENOMEM;
-	i = process_of(in, p);
+	i = cmd_info_process_of(in, p);
 	if (i) {
 		i->calls += !kind_is(h->kind, KIND_STREAM);
 		i->works += kind_is(h->kind, KIND_STREAM);
@@ -271,24 +221,103 @@ static int info_record(struct info *in, const struct ct_hdr *h)
 
 /* ---- what is printed ---- */
 
-static void print_head(struct info *in, const struct reader *r)
+/* The recording is the one row of its tables. */
+static const struct info *info_row(const struct table_at *at)
 {
-	uint64_t start_ns = in->begin_ns = reader_number(reader_head(r), "start_ns");
-
-	if (!*reader_head(r))
-		text_line(in, "head", "damaged: where and when this was recorded is not known");
-	head_line(in, r, "version", "cudatrace");
-	head_line(in, r, "host", "host");
-	head_line(in, r, "kernel", "kernel");
-	head_line(in, r, "driver", "driver");
-	head_lines(in, r, "gpu", "GPUs", false);
-	head_lines(in, r, "arg", "options", true);
-	head_line(in, r, "traced", "traced");
-	head_lines(in, r, "merged", "merged", false);
-	if (start_ns)
-		time_line(in, "begun",
-			  start_ns + reader_number(reader_head(r), "realtime_offset_ns"));
+	return at->row;
 }
+
+#define INFO(name, value) TABLE_GET(name, struct info, in, value)
+
+#define VALUE_MAX \
+	1024 /* the length of a line of the file; the context of the tables has room for one */
+static struct cell info_text_cell(const struct table_at *at, const char *text)
+{
+	char *value = (char *)at->ctx;
+
+	return cell_string(text ? reader_value(text, at->column->name, value, VALUE_MAX) : NULL);
+}
+
+/* A line of the file's head, or of its end. */
+static struct cell info_head_value(const struct table_at *at)
+{
+	return info_text_cell(at, reader_head(info_row(at)->r));
+}
+
+static struct cell info_end_value(const struct table_at *at)
+{
+	return info_text_cell(at, reader_end(info_row(at)->r));
+}
+
+TABLE_SAY(show_damaged, struct info, in,
+	  *reader_head(in->r) ? NULL : "damaged: where and when this was recorded is not known")
+
+INFO(info_head_damaged, cell_bool(!*reader_head(in->r)))
+
+/* Writes all lines of one key: GPUs or arguments. All arguments stand in one line. */
+static void write_values(struct out *o, const struct table_at *at)
+{
+	const char *from = reader_head(info_row(at)->r), *value;
+	size_t n;
+
+	while ((value = next_line(&from, at->column->name, &n))) {
+		if (*at->lines && !strcmp(at->column->name, "arg"))
+			out_char(o, ' ');
+		else
+			table_text_line(o, at);
+		out_plain(o, value, n);
+	}
+}
+
+static void put_values(struct json *j, const struct table_at *at)
+{
+	const char *from = reader_head(info_row(at)->r), *value;
+	size_t n;
+
+	json_open_array(j, at->column->key);
+	while ((value = next_line(&from, at->column->name, &n)))
+		json_put_bytes(j, NULL, value, n);
+	json_end(j);
+}
+
+static struct cell info_begun(const struct table_at *at)
+{
+	const char *head = reader_head(info_row(at)->r);
+	uint64_t start_ns = reader_number(head, "start_ns");
+
+	return start_ns ? cell_number(start_ns + reader_number(head, "realtime_offset_ns"))
+			: cell_string(NULL);
+}
+
+static const char *show_begun(const struct table_at *at, char buf[TABLE_CELL])
+{
+	const struct cell ns = info_begun(at);
+	time_t s = (time_t)(ns.number / 1000000000);
+	char text[64];
+	struct tm tm;
+
+	if (ns.is != CELL_NUMBER || !gmtime_r(&s, &tm))
+		return NULL;
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buf, TABLE_CELL, "%s.%06uZ", text, (unsigned int)(ns.number % 1000000000 / 1000));
+	return buf;
+}
+
+/* clang-format off */
+static const struct table_column head_columns[] = {
+	{ .key = "file", TABLE_AT(struct info, file) },
+	{ .key = "head_damaged", .head = "head", .text = 1, .get = info_head_damaged, .show = show_damaged },
+	{ .key = "cudatrace", .head = "cudatrace", .text = 2, .name = "version", .get = info_head_value },
+	{ .key = "host", .head = "host", .text = 3, .name = "host", .get = info_head_value },
+	{ .key = "kernel", .head = "kernel", .text = 4, .name = "kernel", .get = info_head_value },
+	{ .key = "driver", .head = "driver", .text = 5, .name = "driver", .get = info_head_value },
+	{ .key = "gpus", .head = "GPUs", .text = 6, .name = "gpu", .write = write_values, .put = put_values },
+	{ .key = "options", .head = "options", .text = 7, .name = "arg", .write = write_values, .put = put_values },
+	{ .key = "traced", .head = "traced", .text = 8, .name = "traced", .get = info_head_value },
+	{ .key = "merged", .head = "merged", .text = 9, .name = "merged", .write = write_values, .put = put_values },
+	{ .key = "begun_unix_ns", .head = "begun", .text = 10, .get = info_begun, .show = show_begun },
+};
+/* clang-format on */
 
 /* A shell that starts the program may have started many others: with -v they are printed too. */
 static bool is_of_interest(const struct info_process *i)
@@ -296,40 +325,63 @@ static bool is_of_interest(const struct info_process *i)
 	return i->calls || i->works || msg_verbose;
 }
 
+#define PROCESS(name, value) TABLE_GET(name, struct info_process, i, value)
+static struct cell info_known(uint32_t n)
+{
+	return n == CT_UNKNOWN ? cell_string(NULL) : cell_number(n);
+}
+
+PROCESS(process_name, cell_bytes(i->p.comm, strnlen(i->p.comm, CT_COMM_LEN), false))
+PROCESS(process_rank, info_known(i->rank))
+PROCESS(process_world, info_known(i->world_size))
+PROCESS(process_machine, cell_string(i->host && * i->host ? i->host : NULL))
+
+static void write_process(struct out *o, const struct table_at *at)
+{
+	const struct info_process *i = at->row;
+
+	out_plain(o, i->p.comm, strnlen(i->p.comm, CT_COMM_LEN));
+	if (i->rank != CT_UNKNOWN)
+		out_fmt(o, ", rank %u", i->rank);
+	if (i->rank != CT_UNKNOWN && i->world_size != CT_UNKNOWN)
+		out_fmt(o, " of %u", i->world_size);
+	if (i->host && *i->host) {
+		out_str(o, ", on ");
+		out_plain(o, i->host, strlen(i->host));
+	}
+	out_fmt(o, ": %llu calls", (unsigned long long)i->calls);
+	if (i->works)
+		out_fmt(o, ", %llu on the device", (unsigned long long)i->works);
+}
+
+/* clang-format off */
+static const struct table_column process_columns[] = {
+	{ .key = "pid", .text = 1, .width = -12, TABLE_AT(struct info_process, p.shown_pid) },
+	{ .text = 2, .width = -1, .write = write_process },
+	{ .key = "process", .get = process_name },
+	{ .key = "rank", .get = process_rank },
+	{ .key = "world_size", .get = process_world },
+	{ .key = "host", .get = process_machine },
+	{ .key = "calls", TABLE_AT(struct info_process, calls) },
+	{ .key = "device_work", TABLE_AT(struct info_process, works) },
+};
+/* clang-format on */
+
 static void print_processes(struct info *in)
 {
-	uint32_t shown = 0, idle = 0, more = 0;
+	struct table t = TABLE_OF(process_columns, 0, NULL);
+	uint32_t shown = 0, idle = 0;
 
-	count_line(in, "processes", in->nprocesses);
+	t.indent = "  ";
+	t.edge = true;
 	for (uint32_t n = 0; n < in->nprocesses; n++) {
-		const struct info_process *i = &in->processes[n];
-
-		if (!is_of_interest(i)) {
+		if (!is_of_interest(&in->processes[n]))
 			idle++;
-			continue;
-		}
-		if (shown == PROCESSES_SHOWN) {
-			more++;
-			continue;
-		}
-		shown++;
-		out_fmt(&in->out, "  %-12u ", i->p.shown_pid);
-		out_plain(&in->out, i->p.comm, strnlen(i->p.comm, CT_COMM_LEN));
-		if (i->rank != CT_UNKNOWN)
-			out_fmt(&in->out, ", rank %u", i->rank);
-		if (i->rank != CT_UNKNOWN && i->world_size != CT_UNKNOWN)
-			out_fmt(&in->out, " of %u", i->world_size);
-		if (i->host && *i->host) {
-			out_str(&in->out, ", on ");
-			out_plain(&in->out, i->host, strlen(i->host));
-		}
-		out_fmt(&in->out, ": %llu calls", (unsigned long long)i->calls);
-		if (i->works)
-			out_fmt(&in->out, ", %llu on the device", (unsigned long long)i->works);
-		out_char(&in->out, '\n');
+		else if (shown++ < PROCESSES_SHOWN)
+			table_text_row(&t, &in->out, &in->processes[n]);
 	}
-	if (more)
-		out_fmt(&in->out, "  and %u more\n", more);
+	if (shown > PROCESSES_SHOWN)
+		out_fmt(&in->out, "  and %u more\n", shown - PROCESSES_SHOWN);
 	if (idle)
 		out_fmt(&in->out, "  %u%s process%s made no call%s\n", idle, shown ? " other" : "",
 			idle == 1 ? "" : "es", holes_unseen(in->holes) ? " that was seen" : "");
@@ -339,326 +391,320 @@ static void print_processes(struct info *in)
 			(unsigned long long)in->beyond);
 }
 
-static void print_functions(struct info *in, struct reader *r)
+static void put_processes(struct json *j, const struct table_at *at)
+{
+	const struct table t = TABLE_OF(process_columns, 0, NULL);
+
+	json_open_array(j, at->column->key);
+	for (uint32_t n = 0; n < info_row(at)->nprocesses; n++)
+		if (is_of_interest(&info_row(at)->processes[n]))
+			table_json_row(&t, j, NULL, &info_row(at)->processes[n]);
+	json_end(j);
+}
+
+/* clang-format off */
+static const struct table_column list_columns[] = {
+	{ .key = "process_count", .head = "processes", .text = 1, .brief = true, TABLE_AT(struct info, nprocesses) },
+	{ .key = "processes", .put = put_processes },
+	{ .key = "records_of_further_processes", TABLE_AT(struct info, beyond) },
+};
+/* clang-format on */
+
+INFO(info_calls, cell_number(in->kinds[CT_CALL] + in->kinds[CT_FOREIGN]))
+
+static void write_calls(struct out *o, const struct table_at *at)
+{
+	table_text_line(o, at);
+	out_fmt(o, "%llu", (unsigned long long)info_calls(at).number);
+	if (info_row(at)->failed)
+		out_fmt(o, ", %llu failed", (unsigned long long)info_row(at)->failed);
+	if (info_row(at)->unfinished)
+		out_fmt(o, ", %llu unfinished", (unsigned long long)info_row(at)->unfinished);
+}
+
+INFO(info_calls_muted, cell_number(muted_calls(&in->muted)))
+
+INFO(info_is_estimated, cell_bool(muted_error(&in->muted.unseen) != 0))
+
+/* Returns the functions that have calls without records: as the end of the recording names them, or, if it has no
+ * end, as its records do. */
+static const char *muted_names(const struct info *in, char names[VALUE_MAX])
+{
+	const char *const *rows = replay_muted_names(in->muting);
+
+	if (reader_end(in->r) && reader_value(reader_end(in->r), "muted", names, VALUE_MAX))
+		return names;
+	names[0] = '\0';
+	for (int i = 0; rows[i] && strlen(names) + 80 < VALUE_MAX; i++)
+		snprintf(names + strlen(names), 80, "%s%.70s", i ? " " : "", rows[i]);
+	return *names ? names : NULL;
+}
+
+/* "~288500 ±2 % calls have no records, of cudaGetDevice" */
+static void write_muted(struct out *o, const struct table_at *at)
+{
+	const struct muted_sum *m = &info_row(at)->muted;
+	char number[32], margin[96], names[VALUE_MAX];
+	bool named = muted_names(info_row(at), names);
+	uint64_t n = muted_calls(m);
+
+	if (!n && !muted_error(&m->unseen) && !named)
+		return;
+	table_text_line(o, at);
+	muted_margin(margin, sizeof(margin), n, &m->unseen);
+	out_fmt(o, "%s%s calls have no records",
+		n		  ? muted_number(number, sizeof(number), n, &m->unseen)
+		: m->unseen.above ? "some"
+				  : "an unknown number of",
+		n ? margin : "");
+	if (named) {
+		out_str(o, ", of ");
+		out_plain(o, names, strlen(names));
+	}
+}
+
+INFO(info_span, cell_number(in->last_ns >= in->first_ns ? in->last_ns - in->first_ns : 0))
+
+static const char *show_span(const struct table_at *at, char buf[TABLE_CELL])
+{
+	if (info_row(at)->last_ns < info_row(at)->first_ns)
+		return NULL;
+	snprintf(buf, TABLE_CELL, "%.6f s", (double)info_span(at).number / 1e9);
+	return buf;
+}
+
+/* Functions that this version does not know. */
+static const struct trace_func *next_unknown(const struct table_at *at, int *i)
 {
 	const struct trace_func *f;
 
-	for (int i = 0; (f = funcs_at(reader_funcs(r), i)); i++)
+	while ((f = funcs_at(reader_funcs(info_row(at)->r), (*i)++)))
 		if (f->row < 0)
-			out_fmt(&in->out, "%-14s %s: %s\n", "not known", f->name,
-				f->fit == FUNCS_CHANGED
-					? "another version's, with other arguments: shown with "
-					  "bare words"
-					: "not in this version: shown with bare words");
+			return f;
+	return NULL;
 }
 
-/* Calls that have no records, behind the number of those that have: " and ~288500 ±2 % that were
- * not recorded (cudaGetDevice)". */
-static void print_muted(struct info *in, const struct reader *r)
+static void write_functions(struct out *o, const struct table_at *at)
 {
-	uint64_t calls = muted_calls(&in->muted);
-	char number[32], margin[96], names[1024];
-	bool named = reader_end(r) && reader_value(reader_end(r), "muted", names, sizeof(names));
-	const char *const *rows = replay_muted_names(in->muting);
+	const struct trace_func *f;
 
-	if (!named) {
-		names[0] = '\0';
-		for (int i = 0; rows[i] && strlen(names) + 80 < sizeof(names); i++)
-			snprintf(names + strlen(names), 80, "%s%.70s", i ? " " : "", rows[i]);
-		named = *names;
+	for (int i = 0; (f = next_unknown(at, &i));) {
+		/* each function is a fact of its own, with the label */
+		if (*at->lines)
+			out_char(o, '\n');
+		*at->lines = 0;
+		table_text_line(o, at);
+		out_fmt(o, "%s: %s", f->name,
+			f->fit == FUNCS_CHANGED
+				? "another version's, with other arguments: shown with bare words"
+				: "not in this version: shown with bare words");
 	}
+}
 
-	if (!calls && !muted_error(&in->muted.unseen) && !named)
+static void put_functions(struct json *j, const struct table_at *at)
+{
+	const struct trace_func *f;
+
+	json_open_array(j, at->column->key);
+	for (int i = 0; (f = next_unknown(at, &i));)
+		json_put_str(j, NULL, f->name);
+	json_end(j);
+}
+
+#define KIND(word, place, kind)                                                \
+	{                                                                      \
+		.key = (word), .head = (word), .text = (place), .brief = true, \
+		TABLE_AT(struct info, kinds[kind])                             \
+	}
+/* clang-format off */
+static const struct table_column count_columns[] = {
+	{ .key = "calls", .head = "calls", .text = 1, .get = info_calls, .write = write_calls },
+	{ .key = "failed_calls", TABLE_AT(struct info, failed) },
+	{ .key = "unfinished_calls", TABLE_AT(struct info, unfinished) },
+	{ .key = "calls_without_records", .head = "muted", .text = 2, .get = info_calls_muted, .write = write_muted },
+	{ .key = "calls_without_records_estimated", .get = info_is_estimated },
+	{ .key = "functions_without_records", .name = "muted", .get = info_end_value },
+	KIND("kernels", 3, CT_KERNEL),
+	KIND("copies", 4, CT_COPY),
+	KIND("sets", 5, CT_SET),
+	KIND("waits", 6, CT_SYNC),
+	KIND("graphs", 7, CT_GRAPH),
+	KIND("memory", 8, CT_MEMORY),
+	KIND("managed", 9, CT_MANAGED),
+	KIND("overheads", 10, CT_OVERHEAD),
+	KIND("ranges", 11, CT_MARKER),
+	KIND("samples", 12, CT_COUNTER),
+	KIND("events", 13, CT_EVENT),
+	KIND("stacks", 14, CT_STACK),
+	KIND("names", 15, CT_NAME),
+	{ .key = "records_of_new_kinds", .head = "of new kinds", .text = 16, .brief = true, TABLE_AT(struct info, unknown_kinds) },
+	{ .key = "span_ns", .head = "span", .text = 17, .get = info_span, .show = show_span },
+	{ .key = "unknown_functions", .head = "not known", .text = 18, .write = write_functions,
+	  .put = put_functions },
+};
+/* clang-format on */
+
+/* ---- how it ended ---- */
+
+static void write_clocks(struct out *o, const struct table_at *at)
+{
+	if (!info_row(at)->clocks)
 		return;
-	muted_margin(margin, sizeof(margin), calls, &in->muted.unseen);
-	if (calls)
-		out_fmt(&in->out, "%-14s %s%s calls have no records", "muted",
-			muted_number(number, sizeof(number), calls, &in->muted.unseen), margin);
-	else
-		out_fmt(&in->out, "%-14s %s calls have no records", "muted",
-			in->muted.unseen.above ? "some" : "an unknown number of");
-	if (named) {
-		out_str(&in->out, ", of ");
-		out_plain(&in->out, names, strlen(names));
-	}
-	out_char(&in->out, '\n');
+	table_text_line(o, at);
+	out_fmt(o,
+		"read %llu times; the wall clock moved by %lld ns relative to the monotonic clock",
+		(unsigned long long)info_row(at)->clocks, (long long)info_row(at)->drift_ns);
 }
 
-static const struct {
-	uint16_t kind;
-	const char *name;
-} kinds[] = { { CT_KERNEL, "kernels" },	 { CT_COPY, "copies" },	       { CT_SET, "sets" },
-	      { CT_SYNC, "waits" },	 { CT_GRAPH, "graphs" },       { CT_MEMORY, "memory" },
-	      { CT_MANAGED, "managed" }, { CT_OVERHEAD, "overheads" }, { CT_MARKER, "ranges" },
-	      { CT_COUNTER, "samples" }, { CT_EVENT, "events" },       { CT_STACK, "stacks" },
-	      { CT_NAME, "names" } };
-
-static void print_counts(struct info *in, const struct reader *r)
+static void write_lost(struct out *o, const struct table_at *at)
 {
-	uint64_t calls = in->kinds[CT_CALL] + in->kinds[CT_FOREIGN];
+	const struct info *in = info_row(at);
 
-	out_fmt(&in->out, "%-14s %llu", "calls", (unsigned long long)calls);
-	if (in->failed)
-		out_fmt(&in->out, ", %llu failed", (unsigned long long)in->failed);
-	if (in->unfinished)
-		out_fmt(&in->out, ", %llu unfinished", (unsigned long long)in->unfinished);
-	out_char(&in->out, '\n');
-	print_muted(in, r);
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		count_line(in, kinds[i].name, in->kinds[kinds[i].kind]);
-	count_line(in, "of new kinds", in->unknown_kinds);
-	if (in->last_ns >= in->first_ns)
-		out_fmt(&in->out, "%-14s %.6f s\n", "span",
-			(double)(in->last_ns - in->first_ns) / 1e9);
-}
-
-/* Calls of the last second before a recording was cut off, which nothing has counted. */
-static int take_muted(void *ctx, const struct ct_hdr *h)
-{
-	muted_add(&((struct info *)ctx)->muted, (const struct ct_muted *)h);
-	return 0;
-}
-
-/* What was not seen: a line for each reason; with -v one for each row too. */
-static void print_holes(struct info *in)
-{
-	char text[HOLES_TEXT], one[HOLES_ROW_TEXT];
-	bool any = false;
-
-	holes_text(in->holes, in->begin_ns, "", "\n", text, sizeof(text));
-	for (char *at = text, *end; (end = strchr(at, '\n')); at = end + 1) {
-		*end = '\0';
-		text_line(in, any ? "" : "not seen", at);
-		any = true;
-	}
-	for (size_t i = 0; msg_verbose && i < holes_rows(in->holes); i++) {
-		if (holes_void(holes_row(in->holes, i)))
-			continue;
-		holes_row_text(holes_row(in->holes, i), in->begin_ns, one, sizeof(one));
-		text_line(in, i ? "" : "in detail", one);
-	}
-}
-
-/* The numbers that an older version wrote at the end, before there were rows of what was not seen. */
-static int old_rows(struct info *in, const struct reader *r)
-{
-	static const struct {
-		const char *key;
-		enum ct_hole_reason reason;
-	} keys[] = { { "refused_files", CT_HOLE_FILE_REFUSED },
-		     { "unhooked_functions", CT_HOLE_UNHOOKED },
-		     { "partly_hooked_functions", CT_HOLE_PARTLY_HOOKED },
-		     { "interrupted_functions", CT_HOLE_INTERRUPTED } };
-	int err = 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(keys) && !err && reader_end(r); i++) {
-		struct ct_hole h = hole_of(0, CT_HOLE_CALLS, CT_HOLE_REFUSED, keys[i].reason);
-
-		h.count = reader_number(reader_end(r), keys[i].key);
-		if (h.count)
-			err = holes_record(in->holes, &h.h, NULL);
-	}
-	return err;
-}
-
-static void print_end(struct info *in, const struct reader *r, const struct reader_stats *s)
-{
-	char text[256];
-	uint64_t status;
-	bool any = false;
-
-	if (in->clocks)
-		out_fmt(&in->out,
-			"%-14s read %llu times; the wall clock moved by %lld ns relative to the "
-			"monotonic clock\n",
-			"clocks", (unsigned long long)in->clocks, (long long)in->drift_ns);
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		if (!in->lost[i])
 			continue;
-		out_fmt(&in->out, "%-14s %llu %s\n", any ? "" : "lost",
-			(unsigned long long)in->lost[i], loss_text((enum ct_loss)i));
-		any = true;
+		table_text_line(o, at);
+		out_fmt(o, "%llu %s", (unsigned long long)in->lost[i], loss_text((enum ct_loss)i));
 	}
-	if (!any)
-		text_line(in, "lost",
-			  holes_unseen(in->holes) ? "nothing of what was seen" : "nothing");
-	else
-		count_line(in, "gaps", in->gaps);
-	print_holes(in);
-	out_fmt(&in->out, "%-14s %llu bytes, %llu blocks%s\n", "file", (unsigned long long)s->bytes,
-		(unsigned long long)s->blocks, s->indexed ? ", with an index" : ", no index");
-	if (s->damaged || s->malformed)
-		out_fmt(&in->out, "%-14s %llu places, %llu bytes, at least %llu records\n",
-			"damaged", (unsigned long long)s->damaged + s->malformed,
-			(unsigned long long)s->damaged_bytes, (unsigned long long)s->lost_records);
-	if (s->cut_bytes)
-		out_fmt(&in->out, "%-14s the last %llu bytes are a part of a block\n", "cut off",
-			(unsigned long long)s->cut_bytes);
-	if (!s->ended)
-		text_line(in, "end", "none: whoever wrote this was killed, or writes still");
-	else if (reader_end(r) && reader_value(reader_end(r), "reason", text, sizeof(text)))
-		text_line(in, "end", text);
-	if (reader_end(r) && reader_value(reader_end(r), "wait_status", text, sizeof(text)) &&
-	    !parse_u64(text, 0, 0xffff, &status))
-		text_line(in, "program", ended_text((int)status, text, sizeof(text)));
+	if (*at->lines)
+		return;
+	table_text_line(o, at);
+	out_str(o, holes_unseen(in->holes) ? "nothing of what was seen" : "nothing");
 }
 
-static void print_text(struct info *in, struct reader *r, const struct reader_stats *s)
+static void put_lost(struct json *j, const struct table_at *at)
 {
-	print_head(in, r);
-	print_processes(in);
-	print_counts(in, r);
-	print_functions(in, r);
-	print_end(in, r, s);
-}
-
-/* ---- the same as one JSON object, for programs ---- */
-
-/* A line of the head or of the end, or null. */
-static void json_value(struct json *j, const char *text, const char *key, const char *name)
-{
-	char value[1024];
-
-	if (text && reader_value(text, key, value, sizeof(value)))
-		json_put_str(j, name, value);
-	else
-		json_put_null(j, name);
-}
-
-static void json_values(struct json *j, const struct reader *r, const char *key, const char *name)
-{
-	const char *at = reader_head(r), *value;
-	size_t n;
-
-	json_open_array(j, name);
-	while ((value = next_line(&at, key, &n)))
-		json_put_bytes(j, NULL, value, n);
-	json_end(j);
-}
-
-static void json_number(struct json *j, const char *name, uint32_t n)
-{
-	if (n == CT_UNKNOWN)
-		json_put_null(j, name);
-	else
-		json_put_u64(j, name, n);
-}
-
-static void json_head(struct json *j, const struct reader *r, const char *file)
-{
-	uint64_t start_ns = reader_number(reader_head(r), "start_ns");
-
-	json_put_u64(j, "version", 1);
-	json_put_str(j, "file", file);
-	json_put_bool(j, "head_damaged", !*reader_head(r));
-	json_value(j, reader_head(r), "version", "cudatrace");
-	json_value(j, reader_head(r), "host", "host");
-	json_value(j, reader_head(r), "kernel", "kernel");
-	json_value(j, reader_head(r), "driver", "driver");
-	json_values(j, r, "gpu", "gpus");
-	json_values(j, r, "arg", "options");
-	json_value(j, reader_head(r), "traced", "traced");
-	json_values(j, r, "merged", "merged");
-	if (start_ns)
-		json_put_u64(j, "begun_unix_ns",
-			     start_ns + reader_number(reader_head(r), "realtime_offset_ns"));
-	else
-		json_put_null(j, "begun_unix_ns");
-}
-
-static void json_processes(struct info *in, struct json *j)
-{
-	json_put_u64(j, "process_count", in->nprocesses);
-	json_open_array(j, "processes");
-	for (uint32_t n = 0; n < in->nprocesses; n++) {
-		const struct info_process *i = &in->processes[n];
-
-		if (!is_of_interest(i))
-			continue;
-		json_open_object(j, NULL);
-		json_put_u64(j, "pid", i->p.shown_pid);
-		json_put_bytes(j, "process", i->p.comm, strnlen(i->p.comm, CT_COMM_LEN));
-		json_number(j, "rank", i->rank);
-		json_number(j, "world_size", i->world_size);
-		json_put_str(j, "host", i->host && *i->host ? i->host : NULL);
-		json_put_u64(j, "calls", i->calls);
-		json_put_u64(j, "device_work", i->works);
-		json_end(j);
-	}
-	json_end(j);
-	json_put_u64(j, "records_of_further_processes", in->beyond);
-}
-
-static void json_counts(struct info *in, struct json *j, struct reader *r)
-{
-	const struct trace_func *f;
-
-	json_put_u64(j, "calls", in->kinds[CT_CALL] + in->kinds[CT_FOREIGN]);
-	json_put_u64(j, "failed_calls", in->failed);
-	json_put_u64(j, "unfinished_calls", in->unfinished);
-	json_put_u64(j, "calls_without_records", muted_calls(&in->muted));
-	json_put_bool(j, "calls_without_records_estimated", muted_error(&in->muted.unseen) != 0);
-	json_value(j, reader_end(r), "muted", "functions_without_records");
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		json_put_u64(j, kinds[i].name, in->kinds[kinds[i].kind]);
-	json_put_u64(j, "records_of_new_kinds", in->unknown_kinds);
-	json_put_u64(j, "span_ns", in->last_ns >= in->first_ns ? in->last_ns - in->first_ns : 0);
-	json_open_array(j, "unknown_functions");
-	for (int i = 0; (f = funcs_at(reader_funcs(r), i)); i++)
-		if (f->row < 0)
-			json_put_str(j, NULL, f->name);
-	json_end(j);
-}
-
-static void json_losses(struct info *in, struct json *j)
-{
-	json_open_object(j, "lost");
+	json_open_object(j, at->column->key);
 	for (int i = 0; i < CT_LOSS_END; i++)
-		if (in->lost[i])
-			json_put_u64(j, loss_name((enum ct_loss)i), in->lost[i]);
+		if (info_row(at)->lost[i])
+			json_put_u64(j, loss_name((enum ct_loss)i), info_row(at)->lost[i]);
 	json_end(j);
-	json_put_u64(j, "gaps", in->gaps);
-	json_put_holes(j, in->holes);
 }
 
-static void json_file(struct json *j, const struct reader *r, const struct reader_stats *s)
+/* What was not seen: a line for each reason; with -v one for each row too. */
+static void write_holes(struct out *o, const struct table_at *at)
 {
-	char text[64];
+	char text[HOLES_TEXT], *line = text, *end;
+
+	holes_text(info_row(at)->holes, info_row(at)->begin_ns, "", "\n", text, sizeof(text));
+	for (; (end = strchr(line, '\n')); line = end + 1) {
+		table_text_line(o, at);
+		out_plain(o, line, (size_t)(end - line));
+	}
+}
+
+static void write_hole_rows(struct out *o, const struct table_at *at)
+{
+	const struct info *in = info_row(at);
+	char one[HOLES_ROW_TEXT];
+
+	for (size_t i = 0; msg_verbose && i < holes_rows(in->holes); i++) {
+		if (holes_void(holes_row(in->holes, i)))
+			continue;
+		table_text_line(o, at);
+		holes_row_text(holes_row(in->holes, i), in->begin_ns, one, sizeof(one));
+		out_plain(o, one, strlen(one));
+	}
+}
+
+static void put_holes(struct json *j, const struct table_at *at)
+{
+	json_put_holes(j, info_row(at)->holes);
+}
+
+static const char *show_gaps(const struct table_at *at, char buf[TABLE_CELL])
+{
+	bool lost = false;
+
+	for (int i = 0; i < CT_LOSS_END; i++)
+		lost |= info_row(at)->lost[i] != 0;
+	snprintf(buf, TABLE_CELL, "%llu", (unsigned long long)info_row(at)->gaps);
+	return lost && info_row(at)->gaps ? buf : NULL;
+}
+
+INFO(info_damaged_places, cell_number(in->stats.damaged + in->stats.malformed))
+
+static void write_file(struct out *o, const struct table_at *at)
+{
+	const struct reader_stats *s = &info_row(at)->stats;
+
+	table_text_line(o, at);
+	out_fmt(o, "%llu bytes, %llu blocks%s", (unsigned long long)s->bytes,
+		(unsigned long long)s->blocks, s->indexed ? ", with an index" : ", no index");
+}
+
+static void write_damaged(struct out *o, const struct table_at *at)
+{
+	const struct reader_stats *s = &info_row(at)->stats;
+
+	if (!info_damaged_places(at).number)
+		return;
+	table_text_line(o, at);
+	out_fmt(o, "%llu places, %llu bytes, at least %llu records",
+		(unsigned long long)s->damaged + s->malformed, (unsigned long long)s->damaged_bytes,
+		(unsigned long long)s->lost_records);
+}
+
+static const char *show_cut(const struct table_at *at, char buf[TABLE_CELL])
+{
+	snprintf(buf, TABLE_CELL, "the last %llu bytes are a part of a block",
+		 (unsigned long long)info_row(at)->stats.cut_bytes);
+	return info_row(at)->stats.cut_bytes ? buf : NULL;
+}
+
+static struct cell info_end_reason(const struct table_at *at)
+{
+	return info_row(at)->stats.ended ? info_end_value(at) : cell_string(NULL);
+}
+
+static const char *show_end(const struct table_at *at, char buf[TABLE_CELL])
+{
+	struct cell reason;
+
+	if (!info_row(at)->stats.ended)
+		return "none: whoever wrote this was killed, or writes still";
+	reason = info_end_value(at);
+	snprintf(buf, TABLE_CELL, "%.255s", reason.is == CELL_STRING ? reason.s : "");
+	return reason.is == CELL_STRING ? buf : NULL;
+}
+
+static struct cell info_wait_status(const struct table_at *at)
+{
+	const struct cell text = info_end_value(at);
 	uint64_t status;
 
-	json_put_u64(j, "file_bytes", s->bytes);
-	json_put_u64(j, "blocks", s->blocks);
-	json_put_bool(j, "indexed", s->indexed);
-	json_put_u64(j, "damaged_places", s->damaged + s->malformed);
-	json_put_u64(j, "damaged_bytes", s->damaged_bytes);
-	json_put_u64(j, "damaged_records", s->lost_records);
-	json_put_u64(j, "cut_off_bytes", s->cut_bytes);
-	json_put_bool(j, "ended", s->ended);
-	json_value(j, s->ended ? reader_end(r) : NULL, "reason", "reason");
-	if (s->ended && reader_end(r) &&
-	    reader_value(reader_end(r), "wait_status", text, sizeof(text)) &&
-	    !parse_u64(text, 0, 0xffff, &status))
-		json_put_u64(j, "wait_status", status);
-	else
-		json_put_null(j, "wait_status");
+	return text.is == CELL_STRING && !parse_u64(text.s, 0, 0xffff, &status)
+		       ? cell_number(status)
+		       : cell_string(NULL);
 }
 
-static void print_json(struct info *in, struct reader *r, const struct reader_stats *s,
-		       const char *file)
+static const char *show_program(const struct table_at *at, char buf[TABLE_CELL])
 {
-	struct json j = json_to(&in->out);
+	const struct cell status = info_wait_status(at);
 
-	json_open_object(&j, NULL);
-	json_head(&j, r, file);
-	json_processes(in, &j);
-	json_counts(in, &j, r);
-	json_put_u64(&j, "clock_readings", in->clocks);
-	json_put_i64(&j, "clock_drift_ns", in->drift_ns);
-	json_losses(in, &j);
-	json_file(&j, r, s);
-	json_end(&j);
-	out_char(&in->out, '\n');
+	return status.is == CELL_NUMBER ? ended_text((int)status.number, buf, TABLE_CELL) : NULL;
 }
+
+/* clang-format off */
+static const struct table_column end_columns[] = {
+	{ .key = "clock_readings", .head = "clocks", .text = 1, .write = write_clocks, TABLE_AT(struct info, clocks) },
+	{ .key = "clock_drift_ns", TABLE_AT(struct info, drift_ns) },
+	{ .key = "lost", .head = "lost", .text = 2, .write = write_lost, .put = put_lost },
+	{ .key = "gaps", .head = "gaps", .text = 3, .show = show_gaps, TABLE_AT(struct info, gaps) },
+	{ .head = "not seen", .text = 4, .write = write_holes, .put = put_holes },
+	{ .head = "in detail", .text = 5, .write = write_hole_rows },
+	{ .key = "file_bytes", .head = "file", .text = 6, .write = write_file, TABLE_AT(struct info, stats.bytes) },
+	{ .key = "blocks", TABLE_AT(struct info, stats.blocks) },
+	{ .key = "indexed", TABLE_AT(struct info, stats.indexed) },
+	{ .key = "damaged_places", .head = "damaged", .text = 7, .get = info_damaged_places, .write = write_damaged },
+	{ .key = "damaged_bytes", TABLE_AT(struct info, stats.damaged_bytes) },
+	{ .key = "damaged_records", TABLE_AT(struct info, stats.lost_records) },
+	{ .key = "cut_off_bytes", .head = "cut off", .text = 8, .show = show_cut, TABLE_AT(struct info, stats.cut_bytes) },
+	{ .key = "ended", TABLE_AT(struct info, stats.ended) },
+	{ .key = "reason", .head = "end", .text = 9, .name = "reason", .get = info_end_reason, .show = show_end },
+	{ .key = "wait_status", .head = "program", .text = 10, .name = "wait_status", .get = info_wait_status, .show = show_program },
+};
+/* clang-format on */
 
 struct info_options {
 	bool json;
@@ -671,7 +717,66 @@ static const struct option_row rows[] = {
 /* clang-format on */
 static const struct option_set options = OPTION_SET(rows);
 
-static int read_all(struct info *in, struct reader *r)
+static void print_info(struct info *in, bool as_json)
+{
+	char value[VALUE_MAX];
+	struct table tables[] = { TABLE_OF(head_columns, 0, value),
+				  TABLE_OF(list_columns, 0, value),
+				  TABLE_OF(count_columns, 0, value),
+				  TABLE_OF(end_columns, 0, value) };
+	struct json j = json_to(&in->out);
+
+	if (as_json) {
+		json_open_object(&j, NULL);
+		json_put_u64(&j, "version", 1);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
+		tables[i].label = 14;
+		if (as_json)
+			table_json_members(&tables[i], &j, in);
+		else
+			table_text_lines(&tables[i], &in->out, in);
+		if (!as_json && tables[i].columns == list_columns)
+			print_processes(in);
+	}
+	if (as_json) {
+		json_end(&j);
+		out_char(&in->out, '\n');
+	}
+}
+
+/* ---- the command ---- */
+
+/* Calls of the last second before a recording was cut off, which nothing has counted. */
+static int take_muted(void *ctx, const struct ct_hdr *h)
+{
+	muted_add(&((struct info *)ctx)->muted, (const struct ct_muted *)h);
+	return 0;
+}
+
+/* The numbers that an older version wrote at the end, before there were rows of what was not seen. */
+static int old_rows(struct info *in)
+{
+	static const struct {
+		const char *key;
+		enum ct_hole_reason reason;
+	} keys[] = { { "refused_files", CT_HOLE_FILE_REFUSED },
+		     { "unhooked_functions", CT_HOLE_UNHOOKED },
+		     { "partly_hooked_functions", CT_HOLE_PARTLY_HOOKED },
+		     { "interrupted_functions", CT_HOLE_INTERRUPTED } };
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(keys) && !err && reader_end(in->r); i++) {
+		struct ct_hole h = hole_of(0, CT_HOLE_CALLS, CT_HOLE_REFUSED, keys[i].reason);
+
+		h.count = reader_number(reader_end(in->r), keys[i].key);
+		if (h.count)
+			err = holes_record(in->holes, &h.h, NULL);
+	}
+	return err;
+}
+
+static int cmd_info_read_all(struct info *in)
 {
 	struct reader_stats stats;
 	const struct ct_hdr *h;
@@ -679,12 +784,12 @@ static int read_all(struct info *in, struct reader *r)
 	uint64_t records = 0;
 	int n, err = 0;
 
-	reader_stats(r, &stats);
+	reader_stats(in->r, &stats);
 	progress_open(&shown, "reading the recording");
-	while (!err && (n = reader_next(r, &h)) == 1) {
+	while (!err && (n = reader_next(in->r, &h)) == 1) {
 		err = info_record(in, h);
 		if (++records % 4096 == 0)
-			progress_at(&shown, reader_at(r), stats.bytes);
+			progress_at(&shown, reader_at(in->r), stats.bytes);
 	}
 	progress_close(&shown);
 	return err ? err : n;
@@ -696,9 +801,7 @@ static int cmd_info(const struct request *given)
 	struct request open = *given;
 	const struct request *o = &open;
 
-	struct info in = { .first_ns = UINT64_MAX };
-	struct reader_stats stats = { 0 };
-	struct reader *r = NULL;
+	struct info in = { .first_ns = UINT64_MAX, .file = given->file };
 	int err, status = 1;
 
 	if (cmd_open_stdin(&open))
@@ -708,40 +811,38 @@ static int cmd_info(const struct request *given)
 		return 1;
 	}
 	confine(0);
-	keyed_open(&in.pids, sizeof(struct info_pid), sizeof(uint32_t), PROCESSES_MAX);
+	hashmap_open(&in.pids, sizeof(struct info_pid), sizeof(uint32_t), PROCESSES_MAX);
 	in.procs = process_table_open();
 	in.holes = holes_open();
 	in.muting = replay_muted_open();
 	err = !in.procs || !in.holes || !in.muting ? -ENOMEM
-	      : o->file_fd			   ? reader_open_fd(&r, o->file_fd)
-						   : reader_open(&r, o->file);
+	      : o->file_fd			   ? reader_open_fd(&in.r, o->file_fd)
+						   : reader_open(&in.r, o->file);
 	confine_drop();
 	if (err)
 		msg_error("cannot read %s: %s", o->file, reader_error(err));
 	else
-		err = read_all(&in, r);
-	if (r && !err)
-		err = old_rows(&in, r);
-	if (r && !err)
+		err = cmd_info_read_all(&in);
+	if (in.r && !err)
+		err = old_rows(&in);
+	if (in.r && !err)
 		err = replay_muted_end(in.muting, take_muted, &in);
-	if (r && err)
+	if (in.r && err)
 		msg_error("reading %s failed: %s", o->file, strerror(-err));
 	if (!err) {
-		reader_stats(r, &stats);
-		if (how->json)
-			print_json(&in, r, &stats, o->file);
-		else
-			print_text(&in, r, &stats);
-		status = stats.damaged || stats.malformed ? 3 : 0;
+		reader_stats(in.r, &in.stats);
+		in.begin_ns = reader_number(reader_head(in.r), "start_ns");
+		print_info(&in, how->json);
+		status = in.stats.damaged || in.stats.malformed ? 3 : 0;
 	}
 	for (uint32_t i = 0; i < in.nprocesses; i++)
 		free(in.processes[i].host);
 	free(in.processes);
-	keyed_close(&in.pids);
+	hashmap_close(&in.pids);
 	process_table_close(in.procs);
 	holes_close(in.holes);
 	replay_muted_close(in.muting);
-	reader_close(r);
+	reader_close(in.r);
 	return cmd_finish(&in.out) ? 1 : status;
 }
 

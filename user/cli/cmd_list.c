@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "../render/table.h"
 #include "../util/msg.h"
 
 /* By -e and --domain, or what is traced without them. */
@@ -15,7 +16,7 @@ static bool is_selected(const struct request *o, int func)
 	return o->select.shown[func / 64] >> (func % 64) & 1;
 }
 
-static bool wanted(const struct request *o, int func)
+static bool cmd_list_wanted(const struct request *o, int func)
 {
 	if (!is_selected(o, func))
 		return false;
@@ -32,10 +33,11 @@ static void print_version(struct out *out, const char *word, uint16_t version)
 		version % 100 / 10 ? version % 100 / 10 : version % 10);
 }
 
-static void print_function(struct out *out, const struct api_func *f)
+static void write_function(struct out *out, const struct table_at *at)
 {
-	out_fmt(out, "%-8s %-9s %s(", api_domain_name(f->domain), api_class_name(f->class),
-		f->name);
+	const struct api_func *f = at->row;
+
+	out_fmt(out, "%s(", f->name);
 	for (int i = 0; i < f->nargs; i++)
 		out_fmt(out, "%s%s%s", i ? ", " : "",
 			f->args[i].dir == API_OUT     ? "out "
@@ -47,11 +49,22 @@ static void print_function(struct out *out, const struct api_func *f)
 		print_version(out, "since", f->since);
 	if (f->until)
 		print_version(out, "until", f->until);
-	out_char(out, '\n');
 }
+
+TABLE_GET(function_domain, struct api_func, f, cell_string(api_domain_name(f->domain)))
+TABLE_GET(function_class, struct api_func, f, cell_string(api_class_name(f->class)))
+
+/* clang-format off */
+static const struct table_column columns[] = {
+	{ .text = 1, .width = -8, .get = function_domain },
+	{ .text = 2, .width = -9, .get = function_class },
+	{ .text = 3, .width = -1, .write = write_function },
+};
+/* clang-format on */
 
 static int cmd_list(const struct request *o)
 {
+	struct table t = TABLE_OF(columns, 0, NULL);
 	struct out out;
 	int n = 0, all = 0;
 
@@ -59,11 +72,12 @@ static int cmd_list(const struct request *o)
 		msg_error("cannot write to standard output");
 		return 1;
 	}
+	t.edge = true;
 	for (int i = 0; i < api_nfuncs; i++) {
 		all += is_selected(o, i);
-		if (!wanted(o, i))
+		if (!cmd_list_wanted(o, i))
 			continue;
-		print_function(&out, &api_funcs[i]);
+		table_text_row(&t, &out, &api_funcs[i]);
 		n++;
 	}
 	if (cmd_finish(&out))

@@ -9,7 +9,7 @@ static int cmd_mem(const struct request *o)
 	return o->replay ? cmd_replay(o) : cmd_trace(o);
 }
 
-static int check(const struct opts_line *l)
+static int cmd_mem_check(const struct opts_line *l)
 {
 	bool json = request_wants(l->o).for_programs;
 	const struct opts_rule rules[] = {
@@ -23,7 +23,7 @@ static int check(const struct opts_line *l)
 /* clang-format off */
 const struct command command_mem = {
 	.run = cmd_mem,
-	.check = check,
+	.check = cmd_mem_check,
 	.sink = &sink_mem,
 	.usage = "Usage: cudatrace mem [OPTIONS]                   every process of this machine\n"
 		 "       cudatrace mem [OPTIONS] -p PID[,PID...]   processes that run already\n"

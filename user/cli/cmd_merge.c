@@ -54,7 +54,7 @@ static int add_all(struct merge *m, const struct request *o)
 	return 0;
 }
 
-static int write_all(struct merge *m, const struct request *o)
+static int cmd_merge_write_all(struct merge *m, const struct request *o)
 {
 	char *head = merge_head(m);
 	struct writer *w = NULL;
@@ -80,7 +80,7 @@ static int cmd_merge(const struct request *o)
 	struct merge *m;
 	int err;
 
-	/* an input would become the output's FILE.old under our hands */
+	/* an input would be renamed to FILE.old while it is read */
 	for (int i = 0; i < o->nargs; i++)
 		if (cmd_overwrites(o->args[i], o->output))
 			return 2;
@@ -96,7 +96,7 @@ static int cmd_merge(const struct request *o)
 	if (!err)
 		say_placed(m);
 	if (!err)
-		err = write_all(m, o);
+		err = cmd_merge_write_all(m, o);
 	unfinished_close(&guard, !err);
 	if (!err && merge_same(m))
 		msg_note("%llu records are in several of the recordings: each is written once",

@@ -63,7 +63,7 @@ static int cmd_stat(const struct request *o)
 /* The words of --by for which book_scopes() answers. */
 #define SCOPES BOOK_SCOPE_WORDS("and")
 
-static int check(const struct opts_line *l)
+static int cmd_stat_check(const struct opts_line *l)
 {
 	const struct request *o = l->o;
 	const struct stat_options *how = request_own(o, sink_stat.options);
@@ -75,9 +75,8 @@ static int check(const struct opts_line *l)
 		{ o->source == REQUEST_SOURCE_CUPTI, how->by == BOOK_BY_CGROUP,
 		  "--source=cupti knows no cgroups: leave out --by cgroup" },
 		{ book_scopes(how->by) != 0, o->source == REQUEST_SOURCE_CUPTI && !o->replay,
-		  "--by " SCOPES
-		  " need the layers, which are recorded by probes or hooks: leave out "
-		  "--source=cupti" },
+		  "--by " SCOPES " need the layers, which are recorded by probes or hooks: leave "
+		  "out --source=cupti" },
 		{ book_scopes(how->by) != 0, o->no_return,
 		  "--no-return sees no returns, and --by " SCOPES
 		  " need them: give one of the two" },
@@ -123,7 +122,7 @@ static int check(const struct opts_line *l)
 /* clang-format off */
 const struct command command_stat = {
 	.run = cmd_stat,
-	.check = check,
+	.check = cmd_stat_check,
 	.sink = &sink_stat,
 	.usage = "Usage: cudatrace stat [OPTIONS]                   every process of this machine\n"
 		 "       cudatrace stat [OPTIONS] -p PID[,PID...]   processes that run already\n"

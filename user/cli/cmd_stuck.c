@@ -148,8 +148,8 @@ static int check(const struct opts_line *l)
 	for (size_t i = 0; is_stored && i < ARRAY_LEN(live); i++)
 		looks |= opts_is_given(l, live[i]);
 	if (looks) {
-		msg_error("'%s' is read as a recording, and no process is looked at: leave out "
-			  "it, or the other options than --over, --format and -o",
+		msg_error("'%s' is read as a recording, and no process is looked at: leave out it, "
+			  "or the other options than --over, --format and -o",
 			  o->args[0]);
 		return -EINVAL;
 	}

@@ -8,7 +8,7 @@
 
 #define INTERVAL_MIN_NS 100000000ULL /* between two screens */
 
-static int check(const struct opts_line *l)
+static int cmd_top_check(const struct opts_line *l)
 {
 	const struct request *o = l->o;
 	const struct top_options *how = request_own(o, sink_top.options);
@@ -29,8 +29,8 @@ static int check(const struct opts_line *l)
 	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
-/* Where it cannot draw, nothing is searched and probed first. */
-static int run(const struct request *o)
+/* If there is no terminal to draw on, the command fails before it looks for files and attaches probes. */
+static int cmd_top_run(const struct request *o)
 {
 	const struct top_options *how = request_own(o, sink_top.options);
 
@@ -39,8 +39,8 @@ static int run(const struct request *o)
 
 /* clang-format off */
 const struct command command_top = {
-	.run = run,
-	.check = check,
+	.run = cmd_top_run,
+	.check = cmd_top_check,
 	.sink = &sink_top,
 	.usage = "Usage: cudatrace top [OPTIONS]\n",
 	.about = "\nShows live what the processes of this machine, or selected ones, do with their GPUs: calls, launches and bytes a second,\n"

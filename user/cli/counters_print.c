@@ -13,6 +13,7 @@
 #include "../session/clocks.h"
 #include "counters_print.h"
 #include "../event/device.h"
+#include "../render/table.h"
 #include "../util/msg.h"
 
 #define METRICS_MAX 1024
@@ -25,18 +26,17 @@ struct named {
 	uint32_t column;
 };
 
-struct column {
-	const char *name, *unit;
-	int width;
-};
+#define ALWAYS \
+	2 /* columns that are always there: the time and the GPU; behind them comes one for each name of a metric */
 
 struct counters_print {
 	struct out *out;
 	enum counters_format format;
 	uint64_t start_ns;
 	struct named metrics[METRICS_MAX]; /* by id */
-	struct column columns[METRICS_MAX];
-	uint32_t ncolumns, headed; /* how many of them the heading has */
+	struct table_column columns[ALWAYS + METRICS_MAX];
+	uint32_t ncolumns,
+		headed; /* the number of metrics' columns that there are, and that the heading shows */
 	uint64_t rows;
 	/* JSON */
 	struct sink sink;
@@ -84,7 +84,7 @@ static void put_reasons(char *buf, size_t size, uint64_t bits)
 		}
 }
 
-static double value_of(const struct ct_value *v)
+static double counters_print_value_of(const struct ct_value *v)
 {
 	double d;
 
@@ -92,7 +92,7 @@ static double value_of(const struct ct_value *v)
 	return d;
 }
 
-/* Large numbers in whole, as bytes are: what is behind the point means nothing there. */
+/* Large numbers, such as bytes, are printed without decimals, which would mean nothing there. */
 static void format_number(char *buf, size_t size, double v)
 {
 	snprintf(buf, size, fabs(v) >= 1e6 && fabs(v) < 1e18 ? "%.0f" : "%.9g", v);
@@ -114,15 +114,7 @@ static void format_value(char *buf, size_t size, const char *unit, double v, boo
 
 /* ---- metrics and columns ---- */
 
-static int width_of(const struct column *c)
-{
-	const struct shown *s = shown_of(c->unit);
-	int n = (int)strlen(c->name), u = (int)strlen(s ? s->table : c->unit), w = n > u ? n : u;
-
-	return w > COLUMN_MIN ? w : COLUMN_MIN;
-}
-
-static char *copy(const char *text, size_t n)
+static char *counters_print_copy(const char *text, size_t n)
 {
 	char *s = strndup(text, n);
 
@@ -133,6 +125,35 @@ static char *copy(const char *text, size_t n)
 	return s;
 }
 
+static struct cell sample_value(const struct table_at *);
+static const char *show_value(const struct table_at *, char buf[TABLE_CELL]);
+
+static int add_column(struct counters_print *p, const struct named *of)
+{
+	const struct shown *s = shown_of(of->unit);
+	struct table_column *c = &p->columns[ALWAYS + p->ncolumns];
+	const char *under = s ? s->table : of->unit;
+	size_t n = strlen(of->name), u = strlen(under), w = n > u ? n : u;
+	char *key;
+
+	/* a spreadsheet would take it as a formula */
+	if (asprintf(&key, "%s%s [%s]", strchr("=+-@", *of->name) ? "'" : "", of->name, of->unit) <
+	    0)
+		return -ENOMEM;
+	*c = (struct table_column){ .key = key,
+				    .head = of->name,
+				    .under = under,
+				    .name = of->unit,
+				    .text = ALWAYS + 1,
+				    .csv = ALWAYS + 1,
+				    .width = (int16_t)(w > COLUMN_MIN ? w : COLUMN_MIN),
+				    .offset = p->ncolumns,
+				    .get = sample_value,
+				    .show = show_value };
+	p->ncolumns++;
+	return 0;
+}
+
 static int add_metric(struct counters_print *p, const struct ct_metric *m)
 {
 	struct named *to;
@@ -141,17 +162,14 @@ static int add_metric(struct counters_print *p, const struct ct_metric *m)
 	    m->name_len > NAME_MAX_BYTES || m->unit_len > NAME_MAX_BYTES)
 		return 0;
 	to = &p->metrics[m->id];
-	to->name = copy(m->text, m->name_len);
-	to->unit = copy(m->text + m->name_len, m->unit_len);
+	to->name = counters_print_copy(m->text, m->name_len);
+	to->unit = counters_print_copy(m->text + m->name_len, m->unit_len);
 	if (!to->name || !to->unit)
 		return -ENOMEM;
 	for (to->column = 0; to->column < p->ncolumns; to->column++)
-		if (!strcmp(p->columns[to->column].name, to->name))
+		if (!strcmp(p->columns[ALWAYS + to->column].head, to->name))
 			return 0;
-	p->columns[p->ncolumns] = (struct column){ .name = to->name, .unit = to->unit };
-	p->columns[p->ncolumns].width = width_of(&p->columns[p->ncolumns]);
-	p->ncolumns++;
-	return 0;
+	return add_column(p, to);
 }
 
 static const struct named *metric_of(const struct counters_print *p, uint32_t id)
@@ -175,72 +193,78 @@ static const struct ct_value *value_in(const struct counters_print *p, const str
 
 static double seconds(const struct counters_print *p, uint64_t ns)
 {
-	/* What was there before the first sample is told of at the start. */
+	/* Events from before the first sample have the time 0. */
 	return ns > p->start_ns ? (double)(ns - p->start_ns) / 1e9 : 0;
 }
 
-static void table_head(struct counters_print *p)
-{
-	out_fmt(p->out, "%10s %3s", "TIME", "GPU");
-	for (uint32_t i = 0; i < p->ncolumns; i++)
-		out_fmt(p->out, " %*s", p->columns[i].width, p->columns[i].name);
-	out_fmt(p->out, "\n%10s %3s", "s", "");
-	for (uint32_t i = 0; i < p->ncolumns; i++) {
-		const struct shown *s = shown_of(p->columns[i].unit);
+struct sample {
+	const struct counters_print *p;
+	const struct ct_counter *c;
+};
 
-		out_fmt(p->out, " %*s", p->columns[i].width, s ? s->table : p->columns[i].unit);
-	}
-	out_char(p->out, '\n');
+TABLE_GET(sample_time, struct sample, s, cell_real(seconds(s->p, s->c->h.end_ns)))
+
+static const struct ct_value *value_at(const struct table_at *at)
+{
+	const struct sample *s = at->row;
+
+	return value_in(s->p, s->c, at->column->offset);
 }
 
-static void csv_head(struct counters_print *p)
+static const char *value_text(const struct table_at *at, char buf[TABLE_CELL], bool scaled)
 {
-	out_str(p->out, "time [s],gpu");
-	for (uint32_t i = 0; i < p->ncolumns; i++)
-		/* a spreadsheet would take it as a formula */
-		out_fmt(p->out, ",%s%s [%s]", strchr("=+-@", *p->columns[i].name) ? "'" : "",
-			p->columns[i].name, p->columns[i].unit);
-	out_char(p->out, '\n');
+	const struct ct_value *v = value_at(at);
+
+	if (!v)
+		return NULL;
+	format_value(buf, TABLE_CELL - 1, at->column->name, counters_print_value_of(v), scaled);
+	if (v->flags & CT_VALUE_SUSPECT)
+		strcat(buf, "?");
+	return buf;
 }
 
-static void head(struct counters_print *p)
+static struct cell sample_value(const struct table_at *at)
 {
-	if (p->format == COUNTERS_TABLE) {
-		if (p->headed != p->ncolumns || (p->out->is_tty && p->rows % HEAD_EVERY == 0))
-			table_head(p);
-	} else if (!p->rows) {
-		csv_head(p);
-	}
+	const char *text = value_text(at, (char *)at->ctx, false);
+
+	return text ? cell_word(text) : cell_none();
+}
+
+static const char *show_value(const struct table_at *at, char buf[TABLE_CELL])
+{
+	const char *text = value_text(at, buf, true);
+
+	return text ? text : "-";
+}
+
+/* clang-format off */
+static const struct table_column always[ALWAYS] = {
+	{ .key = "time [s]", .head = "TIME", .under = "s", .text = 1, .csv = 1, .width = 10, .unit = TABLE_FIXED, .digits = 3,
+	  .json_digits = 6, .get = sample_time },
+	{ .key = "gpu", .head = "GPU", .under = "", .text = 2, .csv = 2, .width = 3, TABLE_THROUGH(struct sample, c, struct ct_counter, device) },
+};
+/* clang-format on */
+
+static void print_sample(struct counters_print *p, const struct ct_counter *c)
+{
+	char text[TABLE_CELL];
+	struct sample s = { p, c };
+	struct table t = { .columns = p->columns, .ctx = text, .edge = true, .end = "\n" };
+	bool new_columns = p->headed != p->ncolumns;
+
 	/* A metric that begins later has no column in CSV. */
 	if (p->format == COUNTERS_TABLE || !p->rows)
 		p->headed = p->ncolumns;
-}
-
-static void text_row(struct counters_print *p, const struct ct_counter *c)
-{
-	bool table = p->format == COUNTERS_TABLE;
-
-	head(p);
-	if (table)
-		out_fmt(p->out, "%10.3f %3u", seconds(p, c->h.end_ns), c->device);
-	else
-		out_fmt(p->out, "%.6f,%u", seconds(p, c->h.end_ns), c->device);
-	for (uint32_t i = 0; i < p->headed; i++) {
-		const struct ct_value *v = value_in(p, c, i);
-		char text[256] = "-";
-
-		if (v) {
-			format_value(text, sizeof(text) - 1, p->columns[i].unit, value_of(v),
-				     table);
-			if (v->flags & CT_VALUE_SUSPECT)
-				strcat(text, "?");
-		}
-		if (table)
-			out_fmt(p->out, " %*s", p->columns[i].width, text);
-		else
-			out_fmt(p->out, ",%s", v ? text : "");
+	t.n = ALWAYS + p->headed;
+	if (p->format == COUNTERS_CSV) {
+		if (!p->rows)
+			table_csv_heads(&t, p->out);
+		table_csv_row(&t, p->out, &s);
+		return;
 	}
-	out_char(p->out, '\n');
+	if (new_columns || (p->out->is_tty && p->rows % HEAD_EVERY == 0))
+		table_text_heads(&t, p->out);
+	table_text_row(&t, p->out, &s);
 }
 
 static const char *const event_types[] = { [CT_EVENT_XID] = "XID",
@@ -271,24 +295,50 @@ static void event_text(char *buf, size_t size, const struct ct_event *e)
 		snprintf(buf, size, "%s: %s", event_type(e->type), text);
 }
 
+/* What happened between the samples. */
+struct happening {
+	double at_s;
+	char gpu[16], text[320];
+};
+
+TABLE_GET(happening_text, struct happening, h, cell_bytes(h->text, strlen(h->text), true))
+
+/* clang-format off */
+static const struct table_column happening_columns[] = {
+	{ .text = 1, .width = 10, .unit = TABLE_FIXED, .digits = 3, TABLE_AT(struct happening, at_s) },
+	{ .text = 2, .width = 3, TABLE_CHARS_AT(struct happening, gpu) },
+	{ .text = 3, .width = -1, .get = happening_text },
+};
+/* clang-format on */
+
+static void print_happening(struct counters_print *p, const struct happening *h)
+{
+	struct table t = TABLE_OF(happening_columns, 0, NULL);
+
+	t.edge = true;
+	table_text_row(&t, p->out, h);
+}
+
 static void text_event(struct counters_print *p, const struct ct_event *e)
 {
-	char text[320], gpu[16] = "-";
+	struct happening h = { .at_s = seconds(p, e->h.end_ns), .gpu = "-" };
 
-	event_text(text, sizeof(text), e);
+	event_text(h.text, sizeof(h.text), e);
 	if (e->device != CT_UNKNOWN)
-		snprintf(gpu, sizeof(gpu), "%u", e->device);
+		snprintf(h.gpu, sizeof(h.gpu), "%u", e->device);
 	if (p->format == COUNTERS_TABLE)
-		out_fmt(p->out, "%10.3f %3s %s\n", seconds(p, e->h.end_ns), gpu, text);
+		print_happening(p, &h);
 	else
-		msg_warn("GPU %s at %.3f s: %s", gpu, seconds(p, e->h.end_ns), text);
+		msg_warn("GPU %s at %.3f s: %s", h.gpu, h.at_s, h.text);
 }
 
 static void text_lost(struct counters_print *p, const struct ct_lost *l)
 {
+	struct happening h = { .at_s = seconds(p, l->h.end_ns), .gpu = "-" };
+
+	snprintf(h.text, sizeof(h.text), "%llu samples lost", (unsigned long long)l->count);
 	if (p->format == COUNTERS_TABLE)
-		out_fmt(p->out, "%10.3f   - %llu samples lost\n", seconds(p, l->h.end_ns),
-			(unsigned long long)l->count);
+		print_happening(p, &h);
 }
 
 /* ---- JSON: as every trace has it ---- */
@@ -338,6 +388,7 @@ struct counters_print *counters_print_open(struct out *out, enum counters_format
 	p->out = out;
 	p->format = format;
 	p->start_ns = start_ns;
+	memcpy(p->columns, always, sizeof(always));
 	if (format == COUNTERS_JSON && json_open(p)) {
 		counters_print_close(p, NULL);
 		return NULL;
@@ -354,7 +405,7 @@ int counters_print_record(struct counters_print *p, const struct ct_hdr *rec)
 	case CT_COUNTER:
 		if (rec->pid)
 			return 0; /* what a process has of a device */
-		text_row(p, (const struct ct_counter *)rec);
+		print_sample(p, (const struct ct_counter *)rec);
 		p->rows++;
 		return 1;
 	case CT_EVENT: text_event(p, (const struct ct_event *)rec); return 0;
@@ -373,6 +424,8 @@ void counters_print_close(struct counters_print *p, const struct sink_end *end)
 		p->sink.ops->close(&p->sink, end ? end : &none);
 	metric_table_close(p->names);
 	process_table_close(p->procs);
+	for (uint32_t i = 0; i < p->ncolumns; i++)
+		free((char *)p->columns[ALWAYS + i].key);
 	for (uint32_t i = 0; i < METRICS_MAX; i++) {
 		free(p->metrics[i].name);
 		free(p->metrics[i].unit);

@@ -8,26 +8,28 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "../render/table.h"
 #include "../source/host.h"
-#include "../util/io/json.h"
 
 /* The text begins with yes, no or only; after a no it says what to do. */
-static void verdict(struct out *out, struct json *json, const char *feature, const char *text)
-{
-	out_fmt(out, "  %-14s %s\n", feature, text);
-	if (!json)
-		return;
-	json_open_object(json, NULL);
-	json_put_str(json, "feature", feature);
-	json_put_bool(json, "works", strncmp(text, "no", 2) != 0);
-	json_put_str(json, "says", text);
-	json_end(json);
-}
+struct verdict {
+	const char *feature, *says;
+};
+
+TABLE_GET(verdict_works, struct verdict, v, cell_bool(strncmp(v->says, "no", 2) != 0))
+
+/* clang-format off */
+static const struct table_column columns[] = {
+	{ .key = "feature", .text = 1, .width = -14, TABLE_AT(struct verdict, feature) },
+	{ .key = "works", .get = verdict_works },
+	{ .key = "says", .text = 2, .width = -1, TABLE_AT(struct verdict, says) },
+};
+/* clang-format on */
 
 /* What works without probes. */
 #define INSTEAD ", or use --source=hooks"
 
-/* Why calls cannot be seen by probes; NULL: they can. What stands first has to be mended first. */
+/* Returns why probes cannot see calls; NULL: they can. The order is that in which obstacles must be removed. */
 static const char *without_probes(const struct doctor_facts *f)
 {
 	if (!f->btf)
@@ -49,7 +51,7 @@ static const char *without_probes(const struct doctor_facts *f)
 #define SEEN "; they see calls through the dynamic loader alone"
 #endif
 
-/* Code of ours in the program: whether it may be put there depends on the user. */
+/* Returns whether our code may be put into programs, which depends on the user. */
 static const char *inside(void)
 {
 	int scope = host_ptrace_scope();
@@ -65,31 +67,38 @@ static const char *inside(void)
 
 void doctor_features(struct out *out, struct json *json, const struct doctor_facts *f)
 {
-	const char *hooks = inside(), *names = "only with --source=hooks";
+	const char *names = "only with --source=hooks";
 	static const char no_driver[] =
-		"no: NVIDIA's driver is not loaded here: use a machine with "
-		"a GPU, or load it";
+		"no: NVIDIA's driver is not loaded here: use a machine with a GPU, or load it";
 	const char *no_probes = without_probes(f);
 	char text[64];
 	bool driver = host_driver(text, sizeof(text));
+	const struct verdict verdicts[] = {
+		{ "calls", no_probes ? no_probes : "yes" },
+		{ "kernel names",
+		  no_probes ? names : "yes; 'cudatrace doctor -p PID' says which of a process" },
+		{ "stacks (-k)", no_probes ? names : "yes" },
+		{ "Python stacks", no_probes ? names : "yes, with -k, of CPython 3.10 to 3.14" },
+		{ "--source=hooks", inside() },
+		{ "--gpu", driver ? "yes, where the program or CUDA's toolkit has a libcupti; else "
+				    "give --cupti PATH"
+				  : no_driver },
+		{ "--counters",
+		  driver ? "yes, as far as the driver allows: 'cudatrace counters -d 1' tries it"
+			 : no_driver },
+	};
+	struct table t = TABLE_OF(columns, 0, NULL);
 
+	t.indent = "  ";
+	t.edge = true;
 	out_str(out, "\nfeatures\n");
 	if (json)
 		json_open_array(json, "features");
-	verdict(out, json, "calls", no_probes ? no_probes : "yes");
-	verdict(out, json, "kernel names",
-		no_probes ? names : "yes; 'cudatrace doctor -p PID' says which of a process");
-	verdict(out, json, "stacks (-k)", no_probes ? names : "yes");
-	verdict(out, json, "Python stacks",
-		no_probes ? names : "yes, with -k, of CPython 3.10 to 3.14");
-	verdict(out, json, "--source=hooks", hooks);
-	verdict(out, json, "--gpu",
-		driver ? "yes, where the program or CUDA's toolkit has a libcupti; else give "
-			 "--cupti PATH"
-		       : no_driver);
-	verdict(out, json, "--counters",
-		driver ? "yes, as far as the driver allows: 'cudatrace counters -d 1' tries it"
-		       : no_driver);
+	for (size_t i = 0; i < ARRAY_LEN(verdicts); i++)
+		if (json)
+			table_json_row(&t, json, NULL, &verdicts[i]);
+		else
+			table_text_row(&t, out, &verdicts[i]);
 	if (json)
 		json_end(json);
 }

@@ -15,7 +15,7 @@
 #include "../util/io/stdfds.h"
 
 /* "folded, stuck, ..." */
-static const char *names(char *buf, size_t size)
+static const char *main_names(char *buf, size_t size)
 {
 	size_t n = 0;
 
@@ -42,7 +42,7 @@ static void say_unknown(const char *word)
 	else
 		msg_error("there is no command '%s' (%s); to start a program, write -- before it: "
 			  "cudatrace -- %s",
-			  word, names(all, sizeof(all)), word);
+			  word, main_names(all, sizeof(all)), word);
 }
 
 static void help_text(struct out *out, const void *ctx)
@@ -50,7 +50,7 @@ static void help_text(struct out *out, const void *ctx)
 	opts_help(out, *(const enum opts_cmd *)ctx);
 }
 
-/* --help and --version: the only options that do something by themselves. */
+/* --help and --version: these options need no command. */
 static int print_text(const struct opts *o, enum opts_cmd cmd)
 {
 	char text[512];
@@ -73,7 +73,7 @@ static int print_text(const struct opts *o, enum opts_cmd cmd)
 
 /* `cudatrace --complete WORD...`: for the shells. The words are what stands after cudatrace, the
  * last one unfinished. */
-static int complete(const char *const *words, int n)
+static int main_complete(const char *const *words, int n)
 {
 	struct out out;
 
@@ -95,7 +95,7 @@ static int help(const char *word)
 	return 2;
 }
 
-static int run(int argc, char **argv)
+static int main_run(int argc, char **argv)
 {
 	const struct command_row *command = command_at(0);
 	struct opts opts;
@@ -106,7 +106,7 @@ static int run(int argc, char **argv)
 	 * util/out.h */
 	signal(SIGPIPE, SIG_IGN);
 	if (argc > 1 && !strcmp(argv[1], "--complete"))
-		return complete((const char *const *)(argv + 2), argc - 2);
+		return main_complete((const char *const *)(argv + 2), argc - 2);
 	if (argc > 1 && argc < 4 && !strcmp(argv[1], "help"))
 		return help(argv[2]);
 	/* a program's name, or its path, begins its command line; any other word is a command of ours */
@@ -134,5 +134,5 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	return roomy_run(run, argc, argv);
+	return roomy_run(main_run, argc, argv);
 }

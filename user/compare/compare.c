@@ -8,8 +8,7 @@
 #include "../util/msg.h"
 #include "compare.h"
 
-/* Which rows changed is told by medians, before any test: a test of every row of a large file
- * would take long. */
+/* The medians decide which rows changed, before any test: to test every row of a large file would take long. */
 struct candidate {
 	enum saved_section section;
 	const char *name;
@@ -62,7 +61,7 @@ static void add_candidate(const struct compare *c, const struct saved_row *row, 
 	*n += k->time != 0 || k->calls != 0;
 }
 
-static int make_rows(struct compare *c)
+static int compare_make_rows(struct compare *c)
 {
 	struct candidate *list = calloc(c->base->nrows + c->now->nrows + 1, sizeof(*list));
 	double *room = calloc(c->base->nruns + c->now->nruns, sizeof(*room));
@@ -111,8 +110,9 @@ static int make_keys(struct compare *c)
 	return err;
 }
 
-/* One row that breaks a condition is enough. It cannot be told only if it cannot be told of any row. */
-static void count(struct compare *c, const struct judge_expr *exprs, size_t nexprs)
+/* A condition is broken if one row breaks it. If no row breaks it, and there is no row of which that is known,
+ * then the result is unknown. */
+static void compare_count(struct compare *c, const struct judge_expr *exprs, size_t nexprs)
 {
 	for (size_t i = 0; i < nexprs; i++) {
 		bool hit = false, known = false;
@@ -136,11 +136,11 @@ int compare_open(struct compare *c, const struct saved *base, const struct saved
 	*c = (struct compare){ .base = base, .now = now };
 	err = make_keys(c);
 	if (!err)
-		err = make_rows(c);
+		err = compare_make_rows(c);
 	if (!err)
 		err = judge_all(&c->results, exprs, nexprs, base, now, level);
 	if (!err)
-		count(c, exprs, nexprs);
+		compare_count(c, exprs, nexprs);
 	return err;
 }
 
@@ -155,7 +155,8 @@ void compare_close(struct compare *c)
 /* ---- steps ---- */
 
 /* The row that a metric without a glob is about; NULL: no run has it. */
-static const struct saved_row *row_of(const struct saved *s, const struct judge_expr *metric)
+static const struct saved_row *compare_row_of(const struct saved *s,
+					      const struct judge_expr *metric)
 {
 	for (int i = 0; i < SAVED_SECTION_END; i++) {
 		const struct saved_row *row =
@@ -170,17 +171,16 @@ static const struct saved_row *row_of(const struct saved *s, const struct judge_
 
 int compare_by_step(struct saved *s, const struct judge_expr *metric, double steps)
 {
-	const struct saved_row *row = metric ? row_of(s, metric) : NULL;
+	const struct saved_row *row = metric ? compare_row_of(s, metric) : NULL;
 	double *by = calloc(s->nruns + 1, sizeof(*by));
 	int err = by ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < s->nruns && !err; i++) {
 		by[i] = row ? row->values[i * SAVED_FIELD_END + metric->field] : metric ? 0 : steps;
 		if (!(by[i] > 0)) {
-			msg_error(
-				"--step: run %zu of %s has none of it: give another METRIC, or the "
-				"number of steps",
-				i + 1, s->path);
+			msg_error("--step: run %zu of %s has none of it: give another METRIC, or "
+				  "the number of steps",
+				  i + 1, s->path);
 			err = -EINVAL;
 		}
 	}

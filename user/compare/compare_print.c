@@ -28,7 +28,7 @@ static const char *change(char *buf, size_t size, double c)
 	return buf;
 }
 
-/* How far the runs of a side lie from their median: of the side where it is more. */
+/* Returns how far the runs of a side lie from their median, of the side where they lie farther. */
 static const char *spread(char *buf, size_t size, const struct judge_change *c)
 {
 	double s = isnan(c->base.spread)  ? c->now.spread
@@ -53,7 +53,7 @@ static const char *chance(char *buf, size_t size, double p)
 	return buf;
 }
 
-/* What neither side has, or has any of, is not worth a line to read. */
+/* A number that neither side has, or that is 0 on both, is not worth a line. */
 static bool is_empty(const struct judge_change *k)
 {
 	return (!k->base.n || k->base.most == 0) && (!k->now.n || k->now.most == 0);
@@ -140,22 +140,20 @@ static double chance_of(const struct change_row *c)
 	return c->r ? c->r->p : words_chance(c->k);
 }
 
-#define COLUMN(name, value)                                       \
-	static struct cell name(const void *row, const void *ctx) \
-	{                                                         \
-		const struct change_row *c = row;                 \
-                                                                  \
-		(void)ctx;                                        \
-		return value;                                     \
+#define COLUMN(name, value)                                \
+	static struct cell name(const struct table_at *at) \
+	{                                                  \
+		const struct change_row *c = at->row;      \
+                                                           \
+		return value;                              \
 	}
-#define SHOW(name, value)                                                               \
-	static const char *name(const void *row, const void *ctx, char buf[TABLE_CELL]) \
-	{                                                                               \
-		const struct change_row *c = row;                                       \
-                                                                                        \
-		(void)ctx;                                                              \
-		(void)buf;                                                              \
-		return value;                                                           \
+#define SHOW(name, value)                                                        \
+	static const char *name(const struct table_at *at, char buf[TABLE_CELL]) \
+	{                                                                        \
+		const struct change_row *c = at->row;                            \
+                                                                                 \
+		(void)buf;                                                       \
+		return value;                                                    \
 	}
 
 COLUMN(change_base, cell_real(c->k->base.median))
@@ -183,15 +181,14 @@ SHOW(show_calls_base, words_value(buf, TABLE_CELL, SAVED_UNIT_NUMBER, c->row->ca
 SHOW(show_calls_new, words_value(buf, TABLE_CELL, SAVED_UNIT_NUMBER, c->row->calls.now.median))
 SHOW(show_result, verdict_text(c->r))
 
-static const char *show_calls(const void *row, const void *ctx, char buf[TABLE_CELL])
+static const char *show_calls(const struct table_at *at, char buf[TABLE_CELL])
 {
 	char a[32], b[32];
 
-	(void)ctx;
 	words_value(a, sizeof(a), SAVED_UNIT_NUMBER,
-		    ((const struct change_row *)row)->row->calls.base.median);
+		    ((const struct change_row *)at->row)->row->calls.base.median);
 	words_value(b, sizeof(b), SAVED_UNIT_NUMBER,
-		    ((const struct change_row *)row)->row->calls.now.median);
+		    ((const struct change_row *)at->row)->row->calls.now.median);
 	if (strcmp(a, b))
 		snprintf(buf, TABLE_CELL, "%s -> %s", a, b);
 	else
@@ -199,10 +196,9 @@ static const char *show_calls(const void *row, const void *ctx, char buf[TABLE_C
 	return buf;
 }
 
-static void write_what(struct out *o, const void *row, const void *ctx)
+static void write_what(struct out *o, const struct table_at *at)
 {
-	(void)ctx;
-	words_of(o, ((const struct change_row *)row)->k, markdown_name);
+	words_of(o, ((const struct change_row *)at->row)->k, markdown_name);
 }
 
 #define DIGITS .json_digits = 12, .significant = true
@@ -293,10 +289,8 @@ static void how_tested(struct out *o, const struct compare *c)
 	if (c->no_verdict)
 		out_fmt(o,
 			"One run on each side: what differs may be noise, so there is no verdict. "
-			"One "
-			"needs %d runs or more on each side ('cudatrace stat --runs %d --save FILE "
-			"-- "
-			"CMD'), or --fail-if.\n",
+			"One needs %d runs or more on each side ('cudatrace stat --runs %d --save "
+			"FILE -- CMD'), or --fail-if.\n",
 			JUDGE_RUNS_MIN, JUDGE_RUNS_MIN);
 	else if (c->results.tested)
 		out_fmt(o,
@@ -323,7 +317,7 @@ static void files(struct out *o, const struct compare *c, bool markdown)
 		c->by_step ? ", sums of one step" : "");
 }
 
-static bool missing(const struct compare *c)
+static bool compare_print_missing(const struct compare *c)
 {
 	return c->base->lost || c->now->lost || c->base->unseen || c->now->unseen;
 }
@@ -354,7 +348,7 @@ static void print_one(struct out *o, const struct compare *c, size_t nexprs)
 	if (!c->no_verdict)
 		out_fmt(o, "%zu of %zu conditions failed", c->regressions, nexprs);
 	text_lost(o, c, c->no_verdict ? "Note that " : "; ");
-	if (!c->no_verdict || missing(c))
+	if (!c->no_verdict || compare_print_missing(c))
 		out_str(o, ".\n");
 }
 
@@ -547,8 +541,7 @@ static void junit(struct out *o, const struct compare *c, size_t n, const struct
 	}
 	out_fmt(o,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"cudatrace "
-		"compare\" tests=\"%zu\" failures=\"%zu\" "
-		"errors=\"%zu\">\n",
+		"compare\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\">\n",
 		tests, failed, unknown);
 	for (size_t i = 0; i < n; i++) {
 		size_t ntests = c[i].no_verdict ? 0 : nexprs;

@@ -96,13 +96,13 @@ struct teller {
 	bool noise; /* something changed, and not by more than noise */
 };
 
-/* More than noise and than what estimates may be wrong by, as far as that can be told. */
+/* True if the change is larger than noise and than the error of estimates, as far as these are known. */
 static bool is_change(struct teller *t, const struct judge_change *k)
 {
 	double by = fabs(k->now.median - k->base.median), p = words_chance(k);
 	char a[32], b[32];
 
-	/* nothing that the numbers would not show */
+	/* the numbers show this anyway */
 	if (isnan(by) || !strcmp(words_value(a, sizeof(a), k->unit, k->base.median),
 				 words_value(b, sizeof(b), k->unit, k->now.median)))
 		return false;
@@ -155,18 +155,18 @@ static void how_often(struct teller *t, const struct judge_change *calls)
 		out_fmt(t->o, "was %s", b);
 }
 
-static bool waits(const struct compare *c, const char *name)
+static bool compare_words_waits(const struct compare *c, const char *name)
 {
 	return saved_find(c->base, SAVED_SYNC, name) || saved_find(c->now, SAVED_SYNC, name);
 }
 
 /* Where the time of a row is spent. */
-static void place(struct teller *t, const struct judge_change *k)
+static void compare_words_place(struct teller *t, const struct judge_change *k)
 {
-	out_str(t->o, k->section == SAVED_KERNELS  ? " on the device in the kernel "
-		      : k->section == SAVED_COPIES ? " on the device in "
-		      : waits(t->c, k->name)	   ? " waiting in "
-						   : " in ");
+	out_str(t->o, k->section == SAVED_KERNELS	   ? " on the device in the kernel "
+		      : k->section == SAVED_COPIES	   ? " on the device in "
+		      : compare_words_waits(t->c, k->name) ? " waiting in "
+							   : " in ");
 	t->name(t->o, k->name);
 }
 
@@ -174,7 +174,7 @@ static void tell_row(struct teller *t, const struct compare_row *row)
 {
 	if (is_change(t, &row->time)) {
 		amount(t, &row->time, "", each(t->c));
-		place(t, &row->time);
+		compare_words_place(t, &row->time);
 		out_str(t->o, " (");
 		now_and_before(t, &row->time);
 		how_often(t, &row->calls);

@@ -139,8 +139,7 @@ static int parse_field(struct judge_expr *e, const char *name, size_t len, char 
 
 	if (f < 0)
 		return BAD("'%s': '%.*s' is nothing that calls have; calls, failed, time, avg, "
-			   "median, p90, p99, min, max, stddev, bytes, "
-			   "occupancy or bandwidth",
+			   "median, p90, p99, min, max, stddev, bytes, occupancy or bandwidth",
 			   e->text, (int)(len < 40 ? len : 40), name);
 	e->field = (enum saved_field)f;
 	e->unit = saved_field_unit(e->field);
@@ -205,14 +204,13 @@ static int parse_metric(struct judge_expr *e, char *metric, char *msg, size_t si
 		return -EINVAL;
 	if (!*metric && e->field == SAVED_BYTES && e->sections != 1 << SAVED_COPIES)
 		return BAD("'%s': bytes of calls that copy, allocate and free have no sum; say "
-			   "which, as in 'traffic(HtoD).bytes' or "
-			   "'cudaMalloc.bytes'",
+			   "which, as in 'traffic(HtoD).bytes' or 'cudaMalloc.bytes'",
 			   e->text);
 	e->name = strdup(metric);
 	return e->name ? 0 : BAD("'%s': no memory", e->text);
 }
 
-/* Without the blanks at both ends. */
+/* Removes the blanks at both ends. */
 static char *trimmed(const char *s, size_t n)
 {
 	while (n && (*s == ' ' || *s == '\t')) {
@@ -337,7 +335,7 @@ int judge_change(struct judge_change *c, const struct saved *base, const struct 
 
 /* ---- expressions against rows ---- */
 
-static bool compare(enum judge_op op, double a, double b)
+static bool judge_compare(enum judge_op op, double a, double b)
 {
 	switch (op) {
 	case JUDGE_MORE: return a > b;
@@ -349,14 +347,15 @@ static bool compare(enum judge_op op, double a, double b)
 	}
 }
 
-/* A bound holds for every run: the worst run of NEW decides. */
+/* A bound must hold for every run, so the worst run of NEW decides. */
 static bool beyond_value(const struct judge_expr *e, const struct judge_side *now)
 {
 	if (e->op == JUDGE_EQUAL)
 		return now->least == e->number || now->most == e->number;
-	return compare(e->op,
-		       e->op == JUDGE_LESS || e->op == JUDGE_LESS_EQUAL ? now->least : now->most,
-		       e->number) ||
+	return judge_compare(e->op,
+			     e->op == JUDGE_LESS || e->op == JUDGE_LESS_EQUAL ? now->least
+									      : now->most,
+			     e->number) ||
 	       (e->op == JUDGE_NOT_EQUAL && now->least != e->number);
 }
 
@@ -383,7 +382,7 @@ static bool rests_on_estimate(struct judge_result *r)
 		v = e->how == JUDGE_VALUE     ? now
 		    : e->how == JUDGE_PERCENT ? (now - base) / base
 					      : now - base;
-		is = compare(e->op, v, e->number);
+		is = judge_compare(e->op, v, e->number);
 		met |= is;
 		unmet |= !is;
 		least = fmin(least, v);
@@ -398,7 +397,7 @@ static bool rests_on_estimate(struct judge_result *r)
 	return met && unmet;
 }
 
-static void judge(struct judge_result *r)
+static void judge_judge(struct judge_result *r)
 {
 	const struct judge_expr *e = r->expr;
 	const struct judge_change *c = &r->c;
@@ -413,11 +412,11 @@ static void judge(struct judge_result *r)
 		r->unknown = rests_on_estimate(r);
 		return;
 	}
-	r->beyond = compare(e->op,
-			    e->how == JUDGE_PERCENT ? c->change : c->now.median - c->base.median,
-			    e->number);
-	/* Several runs show by themselves how much their numbers vary, but not how far a lower
-	 * bound is from its true number. */
+	r->beyond = judge_compare(
+		e->op, e->how == JUDGE_PERCENT ? c->change : c->now.median - c->base.median,
+		e->number);
+	/* From several runs it can be seen how much their numbers vary, but not how far a lower bound is from the
+	 * true number. */
 	if (isnan(c->p_more) || c->base.error > c->base.median || c->now.error > c->now.median)
 		r->unknown = rests_on_estimate(r);
 	if (isnan(c->p_more) || r->unknown || e->op == JUDGE_EQUAL)
@@ -501,7 +500,7 @@ static int add_result(struct judge_results *all, const struct judge_expr *e,
 	r->expr = e;
 	err = judge_change(&r->c, base, now, section, name, e->field, e->unit);
 	if (!err)
-		judge(r);
+		judge_judge(r);
 	return err;
 }
 

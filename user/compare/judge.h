@@ -73,7 +73,7 @@ struct judge_result {
 	struct judge_change c;
 	double p;      /* in the direction that the expression asks about; NAN: not tested */
 	bool beyond;   /* the threshold */
-	bool noise;    /* beyond it, but not more than noise */
+	bool noise;    /* the limit is exceeded, but not by more than noise */
 	bool hit;      /* the expression is true: a regression */
 	bool estimate; /* a side's number is an estimate, in part */
 	/* a side does not have the number, or an estimate is not good enough to decide */

@@ -44,11 +44,11 @@ double noise_spread(const double *v, size_t n)
 
 struct ranked {
 	double value;
-	uint32_t rank; /* twice its rank: of equals the mean */
+	uint32_t rank; /* twice its rank; equal values share the mean of their ranks */
 	bool now;
 };
 
-static int by_rank(const void *pa, const void *pb)
+static int noise_by_rank(const void *pa, const void *pb)
 {
 	return by_value(&((const struct ranked *)pa)->value, &((const struct ranked *)pb)->value);
 }
@@ -58,7 +58,7 @@ static double give_ranks(struct ranked *r, size_t n)
 {
 	double ties = 0;
 
-	qsort(r, n, sizeof(*r), by_rank);
+	qsort(r, n, sizeof(*r), noise_by_rank);
 	for (size_t i = 0, end; i < n; i = end) {
 		double t;
 

@@ -30,7 +30,7 @@
 #define PARTS_KEY 2u
 #define PARTS_VALUE 1u
 #define PARTS_ROW 60u
-#define PART_BYTES 4096u       /* so many are looked at before they are made */
+#define PART_BYTES 4096u       /* so many parts are counted before they are made */
 #define NAMES_MAX (256u << 20) /* bytes of the names of all rows */
 #define DEPTH_MAX 8
 #define ENTRIES_MAX 1000000 /* rows of all runs: 130 MB */
@@ -171,7 +171,7 @@ enum saved_unit saved_key_unit(const char *key)
 
 /* ---- one run ---- */
 
-static double number(struct json_object *in, const char *key)
+static double saved_number(struct json_object *in, const char *key)
 {
 	struct json_object *o;
 	double v;
@@ -183,7 +183,7 @@ static double number(struct json_object *in, const char *key)
 	return isfinite(v) && v >= 0 ? v : NAN;
 }
 
-/* Without room, the row leads nowhere, and add_run() refuses the run. */
+/* If there is no room, the row is not stored, and add_run() refuses the run. */
 static struct run_row *add_entry(struct saved *s, enum saved_section section, const char *name)
 {
 	struct saved_room *r = s->room;
@@ -222,7 +222,7 @@ static struct run_row *add_row(struct saved *s, enum saved_section section, stru
 	if (!name || !*name)
 		return NULL;
 	if (section == SAVED_COUNTERS) {
-		double device = number(row, "device");
+		double device = saved_number(row, "device");
 
 		snprintf(counter, sizeof(counter), "%.0f/%s",
 			 device >= 0 && device < 1e6 ? device : 0, name);
@@ -230,14 +230,14 @@ static struct run_row *add_row(struct saved *s, enum saved_section section, stru
 	}
 	e = add_entry(s, section, name);
 	if (section == SAVED_COUNTERS) {
-		e->v[SAVED_VALUE] = number(row, "avg");
+		e->v[SAVED_VALUE] = saved_number(row, "avg");
 		return e;
 	}
 	for (int i = SAVED_CALLS; i < SAVED_FIELD_END; i++)
-		e->v[i] = number(row, fields[i].json);
+		e->v[i] = saved_number(row, fields[i].json);
 	if (section == SAVED_TRAFFIC) {
-		e->v[SAVED_CALLS] = number(row, "count");
-		e->v[SAVED_TIME] = number(row, "device_ns");
+		e->v[SAVED_CALLS] = saved_number(row, "count");
+		e->v[SAVED_TIME] = saved_number(row, "device_ns");
 		if (e->v[SAVED_TIME] > 0)
 			e->v[SAVED_BANDWIDTH] = e->v[SAVED_BYTES] / e->v[SAVED_TIME];
 	}
@@ -279,7 +279,7 @@ static int add_section(struct saved *s, struct json_object *run, enum saved_sect
 	return 0;
 }
 
-/* Does a row of what was not seen say of calls or device work that it is not known how many there were? */
+/* True if a row of what was not seen says that the number of calls, or of device work, is not known. */
 static bool unseen(struct json_object *run)
 {
 	struct json_object *rows;
@@ -308,14 +308,14 @@ static int add_summary(struct saved *s, struct json_object *run)
 		return -EBADMSG;
 	json_object_object_foreach(summary, key, val)
 	{
-		double v = number(summary, key);
+		double v = saved_number(summary, key);
 
 		(void)val;
 		if (!isnan(v))
 			add_entry(s, SAVED_SUMMARY, saved_key_of(key))->v[SAVED_VALUE] = v;
 	}
-	device = !isnan(number(summary, saved_key_json("kernel_time"))) ||
-		 !isnan(number(summary, "kernel_time"));
+	device = !isnan(saved_number(summary, saved_key_json("kernel_time"))) ||
+		 !isnan(saved_number(summary, "kernel_time"));
 	s->device = device && (s->device || !s->nruns);
 	s->unseen += unseen(run);
 	if (!json_object_object_get_ex(run, "lost", &lost) ||
@@ -323,7 +323,7 @@ static int add_summary(struct saved *s, struct json_object *run)
 		return 0;
 	json_object_object_foreach(lost, cause, count)
 	{
-		double v = number(lost, cause);
+		double v = saved_number(lost, cause);
 
 		(void)count;
 		s->lost += v < 1e18 ? (uint64_t)v : 0;
@@ -335,7 +335,7 @@ static int add_run(struct saved *s, struct json_object *run)
 {
 	const char *schema = json_object_is_type(run, json_type_object) ? text_of(run, "schema")
 									: NULL;
-	double version = schema ? number(run, "version") : 0;
+	double version = schema ? saved_number(run, "version") : 0;
 	int err;
 
 	if (!schema || strcmp(schema, SCHEMA)) {
@@ -446,7 +446,7 @@ static int feed(struct reading *r, const char *p, size_t n)
 	return 0;
 }
 
-static int read_all(struct reading *r, int fd)
+static int saved_read_all(struct reading *r, int fd)
 {
 	char buf[65536];
 	ssize_t n;
@@ -489,13 +489,13 @@ static bool is_count(int field)
 	       field == SAVED_BYTES;
 }
 
-/* What a run has no row of did not happen in it. */
+/* If a run has no row of something, then that did not happen in the run. */
 static double of_nothing(enum saved_section section, int field)
 {
 	return section != SAVED_SUMMARY && section != SAVED_COUNTERS && is_count(field) ? 0 : NAN;
 }
 
-static int make_rows(struct saved *s)
+static int saved_make_rows(struct saved *s)
 {
 	struct saved_room *r = s->room;
 	size_t n = 0, at = 0;
@@ -545,9 +545,9 @@ int saved_open(struct saved *s, int fd, const char *path)
 		goto out;
 	}
 	json_tokener_set_flags(r.tok, JSON_TOKENER_STRICT | JSON_TOKENER_ALLOW_TRAILING_CHARS);
-	err = read_all(&r, fd);
+	err = saved_read_all(&r, fd);
 	if (!err)
-		err = make_rows(s);
+		err = saved_make_rows(s);
 out:
 	if (r.tok)
 		json_tokener_free(r.tok);

@@ -84,8 +84,8 @@ const char *device_event_type(uint32_t type)
 
 /* ---- parts ---- */
 
-static void add_word(struct field **at, const char *name, const char *key, const struct xlat *x,
-		     uint32_t value)
+static void device_fields_add_word(struct field **at, const char *name, const char *key,
+				   const struct xlat *x, uint32_t value)
 {
 	field_add_u(at, name, FIELD_WORD, value)->xlat = x;
 	field_as(at, key);
@@ -214,7 +214,7 @@ static void kernel_fields(struct field **at, const struct event *ev)
 	if (k->cluster[0])
 		add_dim(at, "cluster", k->cluster);
 	if (k->launch != CT_LAUNCH_REGULAR)
-		add_word(at, "launch", NULL, &launch_types, k->launch);
+		device_fields_add_word(at, "launch", NULL, &launch_types, k->launch);
 	field_add_u(at, "registers", FIELD_UINT, k->registers)->key = "registers_per_thread";
 	field_add_u(at, "static_shared", FIELD_SIZE, k->static_shared)->key = "static_shared_bytes";
 	field_add_u(at, "dynamic_shared", FIELD_SIZE, k->dynamic_shared)->key =
@@ -243,12 +243,12 @@ static void copy_fields(struct field **at, const struct event *ev)
 	const struct ct_copy *c = (const struct ct_copy *)ev->rec;
 	bool peer = c->kind == CT_COPY_PTOP || c->src_device != c->dst_device;
 
-	add_word(at, "kind", "copy_kind", &copy_kinds, c->kind);
+	device_fields_add_word(at, "kind", "copy_kind", &copy_kinds, c->kind);
 	(*at)[-1].label = "";
 	add_size(at, c->bytes);
 	add_rate(at, ev->rec, c->bytes);
-	add_word(at, "src", "src_memory", &memory_kinds, c->src);
-	add_word(at, "dst", "dst_memory", &memory_kinds, c->dst);
+	device_fields_add_word(at, "src", "src_memory", &memory_kinds, c->src);
+	device_fields_add_word(at, "dst", "dst_memory", &memory_kinds, c->dst);
 	if (c->flags & CT_W_ASYNC)
 		field_add_u(at, "async", FIELD_BOOL, 1);
 	if (c->count > 1)
@@ -269,7 +269,7 @@ static void set_fields(struct field **at, const struct event *ev)
 	field_add_u(at, "value", FIELD_UINT, s->value)->key = "set_value";
 	add_size(at, s->bytes);
 	add_rate(at, ev->rec, s->bytes);
-	add_word(at, "memory", "dst_memory", &memory_kinds, s->memory);
+	device_fields_add_word(at, "memory", "dst_memory", &memory_kinds, s->memory);
 	if (s->flags & CT_W_ASYNC)
 		field_add_u(at, "async", FIELD_BOOL, 1);
 	add_work(at, ev);
@@ -279,7 +279,7 @@ static void sync_fields(struct field **at, const struct event *ev)
 {
 	const struct ct_sync *s = (const struct ct_sync *)ev->rec;
 
-	add_word(at, "on", NULL, &sync_types, s->type);
+	device_fields_add_word(at, "on", NULL, &sync_types, s->type);
 	add_number(at, "event", s->event);
 	add_more(at, "event_sync", NULL, FIELD_UINT, s->event_sync);
 	add_work(at, ev);
@@ -287,7 +287,7 @@ static void sync_fields(struct field **at, const struct event *ev)
 
 static void overhead_fields(struct field **at, const struct ct_overhead *o)
 {
-	add_word(at, "kind", NULL, &overhead_kinds, o->type);
+	device_fields_add_word(at, "kind", NULL, &overhead_kinds, o->type);
 	add_number(at, "device", o->device);
 	add_number(at, "context", o->context);
 	add_number(at, "stream", o->stream);
@@ -297,10 +297,10 @@ static void memory_fields(struct field **at, const struct event *ev)
 {
 	const struct ct_memory *m = (const struct ct_memory *)ev->rec;
 
-	add_word(at, "op", NULL, &memory_ops, m->op);
+	device_fields_add_word(at, "op", NULL, &memory_ops, m->op);
 	field_add_u(at, "address", FIELD_PTR, m->address);
 	add_size(at, m->bytes);
-	add_word(at, "memory", NULL, &memory_kinds, m->memory);
+	device_fields_add_word(at, "memory", NULL, &memory_kinds, m->memory);
 	if (m->pool)
 		field_add_u(at, "pool", FIELD_PTR, m->pool);
 	if (m->pool_bytes)
@@ -314,7 +314,7 @@ static void managed_fields(struct field **at, const struct event *ev)
 {
 	const struct ct_managed *m = (const struct ct_managed *)ev->rec;
 
-	add_word(at, "kind", NULL, &managed_kinds, m->kind);
+	device_fields_add_word(at, "kind", NULL, &managed_kinds, m->kind);
 	field_add_u(at, "address", FIELD_PTR, m->address);
 	field_add_u(at, "value", FIELD_UINT, m->value);
 	if (device_managed_is_size(m->kind))
@@ -336,7 +336,7 @@ static void marker_fields(struct field **at, const struct ct_marker *m)
 	if (m->domain_len)
 		field_add_str(at, "domain", m->text + m->text_len,
 			      strnlen(m->text + m->text_len, m->domain_len));
-	add_word(at, "kind", NULL, &marker_kinds, m->what);
+	device_fields_add_word(at, "kind", NULL, &marker_kinds, m->what);
 	add_range_id(at, m->id);
 	if (m->category)
 		field_add_u(at, "category", FIELD_UINT, m->category)->key = "category_id";
@@ -485,7 +485,7 @@ static void counter_fields(struct field **at, const struct event *ev, int max)
 
 static void event_record_fields(struct field **at, const struct ct_event *e)
 {
-	add_word(at, "what", NULL, &event_types, e->type);
+	device_fields_add_word(at, "what", NULL, &event_types, e->type);
 	add_machine_device(at, &e->h, e->device);
 	if (e->type != CT_EVENT_UNDECIDED)
 		field_add_u(at, "code", FIELD_UINT, e->code);
@@ -548,7 +548,7 @@ static void metric_fields(struct field **at, const struct ct_metric *m)
 	field_add_str(at, "name", m->text, strnlen(m->text, m->name_len));
 	field_add_str(at, "unit", m->text + m->name_len,
 		      strnlen(m->text + m->name_len, m->unit_len));
-	add_word(at, "source", NULL, &metric_sources, m->source);
+	device_fields_add_word(at, "source", NULL, &metric_sources, m->source);
 }
 
 static void clock_fields(struct field **at, const struct ct_clock *c)

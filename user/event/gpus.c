@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 #include "gpus.h"
 
 #define NAMES_MAX 65536 /* (process, device) pairs */
@@ -22,7 +22,7 @@ struct named {
 struct gpu_table {
 	struct gpu *gpus[GPUS_MAX];
 	uint32_t n;
-	struct keyed names;
+	struct hashmap names;
 };
 
 struct gpu_table *gpu_table_open(void)
@@ -30,8 +30,8 @@ struct gpu_table *gpu_table_open(void)
 	struct gpu_table *t = calloc(1, sizeof(*t));
 
 	if (t)
-		keyed_open(&t->names, sizeof(struct named), sizeof(((struct named *)0)->key),
-			   NAMES_MAX);
+		hashmap_open(&t->names, sizeof(struct named), sizeof(((struct named *)0)->key),
+			     NAMES_MAX);
 	return t;
 }
 
@@ -41,7 +41,7 @@ void gpu_table_close(struct gpu_table *t)
 		return;
 	for (uint32_t i = 0; i < t->n; i++)
 		free(t->gpus[i]);
-	keyed_close(&t->names);
+	hashmap_close(&t->names);
 	free(t);
 }
 
@@ -74,8 +74,8 @@ static uint32_t number_for(const struct gpu_table *t, uint32_t wanted)
 }
 
 /* Finds the place of a GPU, or adds the GPU. GPUS_MAX: there is no room. */
-static uint32_t place_of(struct gpu_table *t, uint32_t host, uint32_t device,
-			 const uint8_t uuid[16])
+static uint32_t gpus_place_of(struct gpu_table *t, uint32_t host, uint32_t device,
+			      const uint8_t uuid[16])
 {
 	struct gpu *g;
 
@@ -98,22 +98,23 @@ static uint32_t place_of(struct gpu_table *t, uint32_t host, uint32_t device,
 	return t->n++;
 }
 
-static const struct gpu *find(const struct gpu_table *t, uint32_t process, uint32_t device)
+static const struct gpu *gpus_find(const struct gpu_table *t, uint32_t process, uint32_t device)
 {
 	struct named want = { .key = { process, device } };
-	const struct named *n = device == CT_UNKNOWN ? NULL : keyed_find(&t->names, &want.key);
+	const struct named *n = device == CT_UNKNOWN ? NULL : hashmap_find(&t->names, &want.key);
 
 	return n ? t->gpus[n->at] : NULL;
 }
 
-static const struct gpu *name(struct gpu_table *t, uint32_t process, uint32_t device, uint32_t at)
+static const struct gpu *gpus_name(struct gpu_table *t, uint32_t process, uint32_t device,
+				   uint32_t at)
 {
 	struct named want = { .key = { process, device } }, *n;
 	bool made;
 
 	if (at == GPUS_MAX)
 		return NULL;
-	n = keyed_get(&t->names, &want.key, &made);
+	n = hashmap_get(&t->names, &want.key, &made);
 	if (n)
 		n->at = at;
 	return t->gpus[at];
@@ -128,7 +129,8 @@ void gpu_table_record(struct gpu_table *t, const struct process *p, const struct
 		return;
 	host = rec->pid ? process_host(rec->pid) : d->id >> DEVICE_HOST_SHIFT;
 	device = rec->pid ? d->id : d->id & ((1u << DEVICE_HOST_SHIFT) - 1);
-	name(t, rec->pid ? process_unique(p) : 0, d->id, place_of(t, host, device, d->uuid));
+	gpus_name(t, rec->pid ? process_unique(p) : 0, d->id,
+		  gpus_place_of(t, host, device, d->uuid));
 }
 
 const struct gpu *gpu_table_find(const struct gpu_table *t, const struct process *p,
@@ -139,7 +141,7 @@ const struct gpu *gpu_table_find(const struct gpu_table *t, const struct process
 
 const struct gpu *gpu_table_named(const struct gpu_table *t, uint32_t process, uint32_t device)
 {
-	return t && process ? find(t, process, device) : NULL;
+	return t && process ? gpus_find(t, process, device) : NULL;
 }
 
 const struct gpu *gpu_table_worked(struct gpu_table *t, const struct process *p, uint32_t device)
@@ -148,12 +150,12 @@ const struct gpu *gpu_table_worked(struct gpu_table *t, const struct process *p,
 	const struct gpu *g = gpu_table_find(t, p, device);
 	uint32_t host = process_host(p->pid);
 
-	return g || device == CT_UNKNOWN
-		       ? g
-		       : name(t, process_unique(p), device, place_of(t, host, device, none));
+	return g || device == CT_UNKNOWN ? g
+					 : gpus_name(t, process_unique(p), device,
+						     gpus_place_of(t, host, device, none));
 }
 
 const struct gpu *gpu_table_machine(const struct gpu_table *t, uint32_t device)
 {
-	return t ? find(t, 0, device) : NULL;
+	return t ? gpus_find(t, 0, device) : NULL;
 }

@@ -44,7 +44,7 @@ static const struct layout *layout_of(unsigned int func)
 }
 
 /* Number of bytes that read i occupies at `at`, where `left` bytes remain; 0: malformed. */
-static size_t read_bytes(const struct layout *l, int i, const char *at, size_t left)
+static size_t record_read_bytes(const struct layout *l, int i, const char *at, size_t left)
 {
 	uint64_t head;
 	size_t n;
@@ -96,7 +96,7 @@ static int check_call(const struct ct_call *c)
 
 		if (!(c->got >> i & 1))
 			continue;
-		n = read_bytes(l, i, at, left);
+		n = record_read_bytes(l, i, at, left);
 		if (!n)
 			return -EBADMSG;
 		at += n;

@@ -35,7 +35,7 @@ bool select_glob(const char *glob, const struct api_func *f)
 	return without_version(f->name, base, sizeof(base)) && !fnmatch(glob, base, 0);
 }
 
-static void set(struct selection *s, int func, bool in, bool named)
+static void select_set(struct selection *s, int func, bool in, bool named)
 {
 	uint64_t bit = 1ULL << (func % 64);
 
@@ -104,7 +104,7 @@ static int add_none(struct selection *s, bool in, char *msg, size_t size)
 	return 0;
 }
 
-static int add_word(struct selection *s, const char *word, char *msg, size_t size)
+static int select_add_word(struct selection *s, const char *word, char *msg, size_t size)
 {
 	bool in = *word != '!', glob, hit = false, calls = false;
 	enum api_domain domain;
@@ -123,7 +123,7 @@ static int add_word(struct selection *s, const char *word, char *msg, size_t siz
 		return add_none(s, in, msg, size);
 	if (!s->any && !in)
 		for (int i = 0; i < api_nfuncs; i++)
-			set(s, i, is_usual(&api_funcs[i]), false);
+			select_set(s, i, is_usual(&api_funcs[i]), false);
 	s->any = true;
 	glob = strpbrk(word, "*?[") != NULL;
 	class = class_of(word);
@@ -150,7 +150,7 @@ static int add_word(struct selection *s, const char *word, char *msg, size_t siz
 			layers |= api_layer(f->domain);
 		else
 			calls = true;
-		set(s, i, in, named);
+		select_set(s, i, in, named);
 		if (in)
 			s->removed[i / 64] &= ~(1ULL << (i % 64));
 		else
@@ -188,7 +188,7 @@ int select_add(struct selection *s, const char *list, char *msg, size_t size)
 		}
 		memcpy(word, list, n);
 		word[n] = '\0';
-		err = add_word(s, word, msg, size);
+		err = select_add_word(s, word, msg, size);
 		if (err || !*end)
 			return err;
 	}
@@ -203,7 +203,7 @@ int select_finish(struct selection *s, enum api_domain domain, char *msg, size_t
 			   size);
 	for (int i = 0; i < api_nfuncs; i++) {
 		if (domain != API_DOMAIN_END && api_funcs[i].domain != domain)
-			set(s, i, false, false);
+			select_set(s, i, false, false);
 		left |= s->shown[i / 64] >> (i % 64) & 1;
 	}
 	if (left || s->none)
@@ -227,7 +227,7 @@ uint32_t select_scopes(struct selection *s)
 		    !(s->shown[i / 64] >> (i % 64) & 1))
 			continue;
 		scopes |= 1u << kinds[api_funcs[i].class];
-		set(s, i, false, false);
+		select_set(s, i, false, false);
 	}
 	return scopes;
 }

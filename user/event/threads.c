@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 #include "event.h"
 
 #define NAMES_MAX 65536 /* names in a generation */
@@ -24,13 +24,13 @@ struct named_thread {
 };
 
 struct thread_table {
-	struct keyed young, old;
+	struct hashmap young, old;
 };
 
-static void open_generation(struct keyed *k)
+static void open_generation(struct hashmap *k)
 {
-	keyed_open(k, sizeof(struct named_thread), sizeof(((struct named_thread *)0)->key),
-		   NAMES_MAX);
+	hashmap_open(k, sizeof(struct named_thread), sizeof(((struct named_thread *)0)->key),
+		     NAMES_MAX);
 }
 
 struct thread_table *thread_table_open(void)
@@ -48,23 +48,23 @@ void thread_table_close(struct thread_table *t)
 {
 	if (!t)
 		return;
-	keyed_close(&t->young);
-	keyed_close(&t->old);
+	hashmap_close(&t->young);
+	hashmap_close(&t->old);
 	free(t);
 }
 
 /* NULL: no memory. The name is not known then. */
-static struct named_thread *put(struct thread_table *t, const struct named_thread *n)
+static struct named_thread *threads_put(struct thread_table *t, const struct named_thread *n)
 {
 	struct named_thread *at;
 	bool made;
 
-	if (t->young.n == NAMES_MAX && !keyed_find(&t->young, &n->key)) {
-		keyed_close(&t->old);
+	if (t->young.n == NAMES_MAX && !hashmap_find(&t->young, &n->key)) {
+		hashmap_close(&t->old);
 		t->old = t->young;
 		open_generation(&t->young);
 	}
-	at = keyed_get(&t->young, &n->key, &made);
+	at = hashmap_get(&t->young, &n->key, &made);
 	if (at)
 		*at = *n;
 	return at;
@@ -78,7 +78,7 @@ void thread_table_record(struct thread_table *t, const struct ct_hdr *rec)
 	if (rec->kind != CT_THREAD_NAME || rec->pid == rec->tid)
 		return;
 	memcpy(n.comm, r->comm, sizeof(n.comm));
-	put(t, &n);
+	threads_put(t, &n);
 }
 
 const char *thread_table_find(struct thread_table *t, uint32_t pid, uint32_t tid)
@@ -87,13 +87,13 @@ const char *thread_table_find(struct thread_table *t, uint32_t pid, uint32_t tid
 
 	if (!tid || tid == pid)
 		return NULL;
-	n = keyed_find(&t->young, &want.key);
+	n = hashmap_find(&t->young, &want.key);
 	if (n)
 		return n->comm;
-	n = keyed_find(&t->old, &want.key);
+	n = hashmap_find(&t->old, &want.key);
 	if (!n)
 		return NULL;
 	want = *n;
-	n = put(t, &want);
+	n = threads_put(t, &want);
 	return n ? n->comm : NULL;
 }

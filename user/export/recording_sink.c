@@ -54,7 +54,7 @@ struct trace_sink {
 /* ---- files ---- */
 
 /* What is in the file, and what should be, before it is closed. */
-static void look(struct trace_sink *t)
+static void recording_sink_look(struct trace_sink *t)
 {
 	t->had_bytes = writer_bytes(t->writer);
 	t->had_missing = writer_missing(t->writer);
@@ -63,7 +63,7 @@ static void look(struct trace_sink *t)
 static int failed(struct trace_sink *t, const char *path, int err)
 {
 	if (t->writer)
-		look(t);
+		recording_sink_look(t);
 	if (!t->said && err == -ETIMEDOUT)
 		msg_error("the reader of %s does not read: recording stopped after %llu bytes, the "
 			  "rest is dropped",
@@ -149,7 +149,7 @@ static int rotate(struct trace_sink *t)
 {
 	int err = writer_end(t->writer, "reason rotated\n"), e;
 
-	look(t);
+	recording_sink_look(t);
 	t->bytes += t->had_bytes;
 	e = writer_close(t->writer);
 	t->writer = NULL;
@@ -192,7 +192,7 @@ static int dump(struct trace_sink *t, const char *why)
 	snprintf(end, sizeof(end), "reason %s\n", why);
 	if (!err)
 		err = writer_end(t->writer, end);
-	look(t);
+	recording_sink_look(t);
 	t->bytes += t->had_bytes;
 	e = writer_close(t->writer);
 	t->writer = NULL;
@@ -235,7 +235,7 @@ static bool triggers(struct trace_sink *t, const struct event *ev)
  * uncompressed, until so little is left that no other block is worth its head. 1: it does; 0:
  * the file is full; -errno.
  */
-static int fits(struct trace_sink *t, const struct ct_hdr *h)
+static int recording_sink_fits(struct trace_sink *t, const struct ct_hdr *h)
 {
 	uint64_t max = t->file->max_bytes;
 	int err;
@@ -251,9 +251,9 @@ static int fits(struct trace_sink *t, const struct ct_hdr *h)
 
 /* Room for a record, in the next file if need be. A file whose definitions fill it takes what
  * they belong to all the same. -ECANCELED: there is no next file. */
-static int make_room(struct trace_sink *t, const struct ct_hdr *h)
+static int recording_sink_make_room(struct trace_sink *t, const struct ct_hdr *h)
 {
-	int n = fits(t, h);
+	int n = recording_sink_fits(t, h);
 
 	if (n || (t->file->rotate && !t->filled))
 		return n < 0 ? n : 0;
@@ -269,7 +269,7 @@ static int trace_event(struct sink *s, const struct event *ev)
 	/* the rows are there already, as they were stated */
 	if (ev->rec->kind == CT_HOLE && ev->rec->flags & CT_F_FINAL)
 		return 0;
-	err = make_room(t, ev->rec);
+	err = recording_sink_make_room(t, ev->rec);
 	if (!err)
 		err = store(t, ev->rec);
 	if (err)
@@ -394,7 +394,7 @@ static char *end_text(const struct sink_end *end)
 	return text;
 }
 
-static int finish(struct trace_sink *t, const struct sink_end *end)
+static int recording_sink_finish(struct trace_sink *t, const struct sink_end *end)
 {
 	char *text;
 	int err;
@@ -429,7 +429,7 @@ static int trace_close(struct sink *s, const struct sink_end *end)
 		return 0;
 	if (t->progress_shown)
 		fputc('\n', stderr);
-	err = finish(t, end);
+	err = recording_sink_finish(t, end);
 	if (t->ring && ring_buf_crowded(t->ring))
 		msg_warn("%llu records younger than --last were dropped because memory was full; "
 			 "raise --max-size",
@@ -440,7 +440,7 @@ static int trace_close(struct sink *s, const struct sink_end *end)
 			 "the files after the first",
 			 (unsigned long long)dropped);
 	if (t->writer)
-		look(t);
+		recording_sink_look(t);
 	e = writer_close(t->writer);
 	t->writer = NULL;
 	if (!err && e)

@@ -13,7 +13,7 @@
 #include "../flow/sink.h"
 #include "../util/msg.h"
 #include "../util/table/array.h"
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 
 #define SPLIT_FILES_MAX 256
 #define SPLIT_REFUSED_MAX (1u << 24) /* as many as processes have numbers */
@@ -31,7 +31,7 @@ struct split {
 	struct split_file **files;
 	int n;
 	struct split_file *last; /* that a row went to */
-	struct keyed refused;	 /* numbers of processes whose file could not be made */
+	struct hashmap refused;	 /* numbers of processes whose file could not be made */
 	bool full;		 /* there are as many files as there can be, which was said */
 };
 
@@ -41,8 +41,8 @@ static int split_open(struct sink *s, const struct sink_opts *opts)
 	s->priv = calloc(1, sizeof(struct split));
 	if (!s->priv)
 		return -ENOMEM;
-	keyed_open(&((struct split *)s->priv)->refused, sizeof(uint32_t), sizeof(uint32_t),
-		   SPLIT_REFUSED_MAX);
+	hashmap_open(&((struct split *)s->priv)->refused, sizeof(uint32_t), sizeof(uint32_t),
+		     SPLIT_REFUSED_MAX);
 	return 0;
 }
 
@@ -66,7 +66,7 @@ static char *path_of(const char *template, uint32_t number)
 	return path;
 }
 
-static void drop(struct split_file *f)
+static void split_drop(struct split_file *f)
 {
 	free(f->path);
 	free(f);
@@ -98,7 +98,7 @@ static int refuse(struct split *all, uint32_t number)
 {
 	bool made;
 
-	return keyed_get(&all->refused, &number, &made) ? 0 : -ENOMEM;
+	return hashmap_get(&all->refused, &number, &made) ? 0 : -ENOMEM;
 }
 
 /* The file of the event's process, which has one from its first call or device work on. *err, where it
@@ -121,12 +121,11 @@ static struct split_file *file_of(struct sink *s, const struct event *ev, int *e
 		return NULL;
 	*err = SINK_UNWRITTEN;
 	if (all->n == SPLIT_FILES_MAX && !all->full)
-		msg_warn(
-			"-o with %%p writes %d files, and no more: what further processes do is in "
-			"no file",
-			SPLIT_FILES_MAX);
+		msg_warn("-o with %%p writes %d files, and no more: what further processes do is "
+			 "in no file",
+			 SPLIT_FILES_MAX);
 	all->full = all->n == SPLIT_FILES_MAX;
-	if (all->full || keyed_look(&all->refused, &number))
+	if (all->full || hashmap_look(&all->refused, &number))
 		return NULL;
 	f = calloc(1, sizeof(*f));
 	*err = f && array_room(all->files, all->n) ? 0 : -ENOMEM;
@@ -137,7 +136,7 @@ static struct split_file *file_of(struct sink *s, const struct event *ev, int *e
 	f->number = number;
 	*err = file_open(s, f);
 	if (*err) {
-		drop(f);
+		split_drop(f);
 		/* the others have theirs */
 		if (*err != -ENOMEM)
 			*err = refuse(all, number);
@@ -200,13 +199,13 @@ static int split_close(struct sink *s, const struct sink_end *end)
 
 		if (out_report(&f->out, closed, "") || err)
 			failed = 1;
-		drop(f);
+		split_drop(f);
 	}
 	/* not one of them could be written */
 	if (all && !all->n && all->refused.n)
 		failed = 1;
 	if (all) {
-		keyed_close(&all->refused);
+		hashmap_close(&all->refused);
 		free(all->files);
 	}
 	free(all);

@@ -15,29 +15,20 @@ static struct cell integer_or_null(int64_t n)
 	return n < 0 ? (struct cell){ .is = CELL_NULL } : cell_number((uint64_t)n);
 }
 
-#define COLUMN(name, value)                                       \
-	static struct cell name(const void *row, const void *ctx) \
-	{                                                         \
-		const struct finding *f = row;                    \
-                                                                  \
-		(void)ctx;                                        \
-		return value;                                     \
-	}
-COLUMN(get_id, cell_string(f->id))
-COLUMN(get_claim, cell_string(f->claim))
-COLUMN(get_share, cell_real(f->share))
-COLUMN(get_error, f->share_error < 0 ? (struct cell){ .is = CELL_NULL } : cell_real(f->share_error))
-COLUMN(get_confidence, cell_string(confidences[f->confidence]))
-COLUMN(get_evidence, cell_string(f->evidence))
-COLUMN(get_judged, cell_string(f->not_judged && * f->not_judged ? f->not_judged : NULL))
-COLUMN(get_next, cell_string(f->next))
-COLUMN(get_pid, f->pid ? cell_number(f->pid) : (struct cell){ .is = CELL_NULL })
-COLUMN(get_process, f->process ? cell_bytes(f->process, f->process_len, false)
+TABLE_GET(get_id, struct finding, f, cell_string(f->id))
+TABLE_GET(get_claim, struct finding, f, cell_string(f->claim))
+TABLE_GET(get_share, struct finding, f, cell_real(f->share))
+TABLE_GET(get_error, struct finding, f, f->share_error < 0 ? (struct cell){ .is = CELL_NULL } : cell_real(f->share_error))
+TABLE_GET(get_confidence, struct finding, f, cell_string(confidences[f->confidence]))
+TABLE_GET(get_evidence, struct finding, f, cell_string(f->evidence))
+TABLE_GET(get_judged, struct finding, f, cell_string(f->not_judged && *f->not_judged ? f->not_judged : NULL))
+TABLE_GET(get_next, struct finding, f, cell_string(f->next))
+TABLE_GET(get_pid, struct finding, f, f->pid ? cell_number(f->pid) : (struct cell){ .is = CELL_NULL })
+TABLE_GET(get_process, struct finding, f, f->process ? cell_bytes(f->process, f->process_len, false)
 			       : (struct cell){ .is = CELL_NULL })
-COLUMN(get_rank, integer_or_null(f->rank))
-COLUMN(get_device, integer_or_null(f->device))
-COLUMN(get_line,
-       f->line ? cell_bytes(f->line, f->line_len, false) : (struct cell){ .is = CELL_NULL })
+TABLE_GET(get_rank, struct finding, f, integer_or_null(f->rank))
+TABLE_GET(get_device, struct finding, f, integer_or_null(f->device))
+TABLE_GET(get_line, struct finding, f, f->line ? cell_bytes(f->line, f->line_len, false) : (struct cell){ .is = CELL_NULL })
 
 static const struct table_column subject[] = {
 	{ .key = "pid", .get = get_pid },   { .key = "process", .get = get_process },
@@ -45,12 +36,12 @@ static const struct table_column subject[] = {
 	{ .key = "line", .get = get_line },
 };
 
-static void put_subject(struct json *j, const void *row, const void *ctx)
+static void put_subject(struct json *j, const struct table_at *at)
 {
-	const struct table t = TABLE_OF(subject, 0, ctx);
+	const struct table t = TABLE_OF(subject, 0, NULL);
 
 	json_open_object(j, "subject");
-	table_json_members(&t, j, row);
+	table_json_members(&t, j, at->row);
 	json_end(j);
 }
 

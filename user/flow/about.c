@@ -120,7 +120,7 @@ void about_name(struct text *t, const struct sink_opts *o, const struct event *e
 
 /* ---- fields ---- */
 
-static void put_flags(struct text *t, const struct field *f)
+static void about_put_flags(struct text *t, const struct field *f)
 {
 	uint64_t left = f->u;
 	const struct xlat_row *row;
@@ -139,7 +139,7 @@ static void put_flags(struct text *t, const struct field *f)
 	text_hex(t, left);
 }
 
-static void put_number(struct text *t, const struct field *f)
+static void about_put_number(struct text *t, const struct field *f)
 {
 	char num[64], *end = num;
 
@@ -187,15 +187,15 @@ static void put_value(struct text *t, const struct field *f)
 		if (name)
 			text_str(t, f->type == FIELD_ENUM ? xlat_short(f->xlat, name) : name);
 		else
-			put_number(t, f);
+			about_put_number(t, f);
 		break;
-	case FIELD_FLAGS: put_flags(t, f); break;
+	case FIELD_FLAGS: about_put_flags(t, f); break;
 	case FIELD_BOOL: text_str(t, f->u ? "true" : "false"); break;
 	case FIELD_INT:
 	case FIELD_FLOAT:
-	case FIELD_DIM3: put_number(t, f); break;
+	case FIELD_DIM3: about_put_number(t, f); break;
 	case FIELD_RATE:
-		put_number(t, f);
+		about_put_number(t, f);
 		text_str(t, " bytes/s");
 		break;
 	case FIELD_STR:

@@ -65,7 +65,7 @@ static bool is_before(const struct held *a, const struct held *b)
 	return a->place_ns != b->place_ns ? a->place_ns < b->place_ns : a->nth < b->nth;
 }
 
-static int push(struct order *o, const struct held *h)
+static int order_push(struct order *o, const struct held *h)
 {
 	size_t at = o->nrows;
 
@@ -79,7 +79,7 @@ static int push(struct order *o, const struct held *h)
 	return 0;
 }
 
-static struct held pop(struct order *o)
+static struct held order_pop(struct order *o)
 {
 	struct held first = o->rows[0], last = o->rows[--o->nrows];
 	size_t at = 0;
@@ -125,16 +125,16 @@ static void write_held(struct order *o, const struct held *h)
 	free(h->text);
 }
 
-static void hand_on(struct order *o)
+static void order_hand_on(struct order *o)
 {
-	struct held h = pop(o);
+	struct held h = order_pop(o);
 
 	write_held(o, &h);
 }
 
 /* With --nested a call's row stands above those of the calls inside it, though it ended later:
  * calls keep the order in which they come. */
-static uint64_t place_of(struct order *o, const struct ct_hdr *h)
+static uint64_t order_place_of(struct order *o, const struct ct_hdr *h)
 {
 	uint64_t ns = event_place_ns(h);
 
@@ -165,7 +165,9 @@ int order_end(struct order *o, struct row *w, const struct ct_hdr *h)
 		return 0;
 	if (o->row.bad)
 		return -ENOMEM;
-	held = (struct held){ .place_ns = place_of(o, h), .nth = o->nth++, .len = o->row.len };
+	held = (struct held){ .place_ns = order_place_of(o, h),
+			      .nth = o->nth++,
+			      .len = o->row.len };
 	if (!held.place_ns) {
 		out_mem(o->opts->out, o->row.s, o->row.len);
 		return out_error(o->opts->out);
@@ -174,13 +176,13 @@ int order_end(struct order *o, struct row *w, const struct ct_hdr *h)
 	if (!held.text)
 		return -ENOMEM;
 	memcpy(held.text, o->row.s, held.len);
-	err = push(o, &held);
+	err = order_push(o, &held);
 	if (err) {
 		free(held.text);
 		return err;
 	}
 	for (; o->bytes > ORDER_HOLD_BYTES; o->overfull = true)
-		hand_on(o);
+		order_hand_on(o);
 	return out_error(o->opts->out);
 }
 
@@ -208,11 +210,11 @@ int order_tick(struct order *o, uint64_t now_ns)
 	else
 		until_ns = live_until(o, now_ns);
 	for (int n = 0; n < TICK_ROWS && o->nrows && o->rows[0].place_ns <= until_ns; n++)
-		hand_on(o);
+		order_hand_on(o);
 	return out_error(o->opts->out);
 }
 
-static int compare(const void *a, const void *b)
+static int order_compare(const void *a, const void *b)
 {
 	return is_before(a, b) ? -1 : 1;
 }
@@ -221,7 +223,7 @@ static int compare(const void *a, const void *b)
 int order_flush(struct order *o)
 {
 	if (o && o->nrows)
-		qsort(o->rows, o->nrows, sizeof(*o->rows), compare);
+		qsort(o->rows, o->nrows, sizeof(*o->rows), order_compare);
 	for (size_t i = 0; o && i < o->nrows; i++)
 		write_held(o, &o->rows[i]);
 	if (o)

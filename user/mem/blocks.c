@@ -24,21 +24,21 @@ struct operator_name {
 void blocks_init(struct blocks *b, uint32_t live_max)
 {
 	memset(b, 0, sizeof(*b));
-	keyed_open_of(&b->totals, struct blocks_total, device, BLOCKS_TOTALS);
-	keyed_open_of(&b->rows, struct blocks_row, of, BLOCKS_ROWS);
-	keyed_open_of(&b->live, struct block, total, live_max ? live_max : BLOCKS_MAX);
-	keyed_open_of(&b->names, struct operator_name, hash, BLOCKS_OPERATORS);
+	hashmap_open_of(&b->totals, struct blocks_total, device, BLOCKS_TOTALS);
+	hashmap_open_of(&b->rows, struct blocks_row, of, BLOCKS_ROWS);
+	hashmap_open_of(&b->live, struct block, total, live_max ? live_max : BLOCKS_MAX);
+	hashmap_open_of(&b->names, struct operator_name, hash, BLOCKS_OPERATORS);
 }
 
 void blocks_free(struct blocks *b)
 {
 	struct operator_name *name;
 
-	keyed_each(&b->names, name) free(name->text);
-	keyed_close(&b->totals);
-	keyed_close(&b->rows);
-	keyed_close(&b->live);
-	keyed_close(&b->names);
+	hashmap_each(&b->names, name) free(name->text);
+	hashmap_close(&b->totals);
+	hashmap_close(&b->rows);
+	hashmap_close(&b->live);
+	hashmap_close(&b->names);
 }
 
 bool blocks_has(const struct ct_call *c)
@@ -53,7 +53,7 @@ bool blocks_has(const struct ct_call *c)
 const char *blocks_operator(const struct blocks *b, uint32_t number)
 {
 	const struct operator_name *name =
-		number && number <= b->names.n ? keyed_at(&b->names, number - 1) : NULL;
+		number && number <= b->names.n ? hashmap_at(&b->names, number - 1) : NULL;
 
 	return name ? name->text : NULL;
 }
@@ -87,9 +87,9 @@ static uint32_t operator_number(struct blocks *b, const struct event *ev)
 
 	if (!text)
 		return NO_NAME;
-	name = keyed_get(&b->names, &hash, &made);
+	name = hashmap_get(&b->names, &hash, &made);
 	if (name && made && !(name->text = strdup(text))) {
-		keyed_remove(&b->names, name);
+		hashmap_remove(&b->names, name);
 		name = NULL;
 	}
 	if (!name) {
@@ -103,7 +103,7 @@ static uint32_t operator_number(struct blocks *b, const struct event *ev)
 
 static struct blocks_total *total_at(const struct blocks *b, uint32_t i)
 {
-	return keyed_at(&b->totals, i);
+	return hashmap_at(&b->totals, i);
 }
 
 uint64_t blocks_at_peak(const struct blocks *b, const struct blocks_row *r, uint64_t *n)
@@ -125,13 +125,13 @@ static void keep_peak(const struct blocks *b, struct blocks_row *r)
 	r->epoch = blocks_total(b, r->total)->epoch;
 }
 
-static void add_up(uint64_t *sum, uint64_t bytes)
+static void blocks_add_up(uint64_t *sum, uint64_t bytes)
 {
 	if (__builtin_add_overflow(*sum, bytes, sum))
 		*sum = UINT64_MAX;
 }
 
-static void take_off(uint64_t *sum, uint64_t bytes)
+static void blocks_take_off(uint64_t *sum, uint64_t bytes)
 {
 	*sum -= bytes < *sum ? bytes : *sum;
 }
@@ -140,7 +140,7 @@ static void sum(struct blocks *b, const struct block *k, enum blocks_by by, uint
 {
 	struct blocks_row key = { .total = k->total, .by = by, .of = of };
 	bool made;
-	struct blocks_row *r = keyed_get(&b->rows, &key, &made);
+	struct blocks_row *r = hashmap_get(&b->rows, &key, &made);
 
 	if (!r) {
 		b->no_row++;
@@ -151,12 +151,12 @@ static void sum(struct blocks *b, const struct block *k, enum blocks_by by, uint
 	else
 		keep_peak(b, r);
 	if (taken) {
-		add_up(&r->bytes, k->bytes);
-		add_up(&r->taken, k->bytes);
+		blocks_add_up(&r->bytes, k->bytes);
+		blocks_add_up(&r->taken, k->bytes);
 		r->n++;
 		r->taken_n++;
 	} else {
-		take_off(&r->bytes, k->bytes);
+		blocks_take_off(&r->bytes, k->bytes);
 		r->n -= r->n > 0;
 		r->freed_n++;
 	}
@@ -169,18 +169,18 @@ static void sums(struct blocks *b, const struct block *k, bool taken)
 	sum(b, k, BLOCKS_BY_STACK, k->site, taken);
 	sum(b, k, BLOCKS_BY_OPERATOR, k->operator_name, taken);
 	if (taken) {
-		add_up(&t->bytes, k->bytes);
-		add_up(&t->taken, k->bytes);
+		blocks_add_up(&t->bytes, k->bytes);
+		blocks_add_up(&t->taken, k->bytes);
 		t->n++;
 		t->taken_n++;
 	} else {
-		take_off(&t->bytes, k->bytes);
+		blocks_take_off(&t->bytes, k->bytes);
 		t->n--;
 		t->freed_n++;
 	}
 }
 
-static void tell(const struct blocks *b, const struct block_change *c)
+static void blocks_tell(const struct blocks *b, const struct block_change *c)
 {
 	if (b->changed)
 		b->changed(b->ctx, c);
@@ -192,9 +192,9 @@ static void remove_block(struct blocks *b, struct block *k, const struct block_c
 
 	c.what = BLOCK_GIVEN_BACK;
 	c.bytes = k->bytes;
-	tell(b, &c);
+	blocks_tell(b, &c);
 	sums(b, k, false);
-	keyed_remove(&b->live, k);
+	hashmap_remove(&b->live, k);
 }
 
 /* ---- blocks ---- */
@@ -229,15 +229,15 @@ static void taken(struct blocks *b, const struct block *key, const struct block_
 		  uint32_t name)
 {
 	struct blocks_total *t = total_at(b, key->total);
-	struct block *k = keyed_find(&b->live, key);
+	struct block *k = hashmap_find(&b->live, key);
 	bool made;
 
 	if (k) {
 		t->unfreed_n++;
 		remove_block(b, k, c);
 	}
-	tell(b, c);
-	k = keyed_get(&b->live, key, &made);
+	blocks_tell(b, c);
+	k = hashmap_get(&b->live, key, &made);
 	if (!k) {
 		t->no_room++;
 		return;
@@ -252,12 +252,12 @@ static void taken(struct blocks *b, const struct block *key, const struct block_
 static void given_back(struct blocks *b, const struct block *key, const struct block_change *c)
 {
 	struct blocks_total *t = total_at(b, key->total);
-	struct block *k = keyed_find(&b->live, key);
+	struct block *k = hashmap_find(&b->live, key);
 
 	if (!k) {
 		t->unseen_n++;
-		add_up(&t->unseen_bytes, c->bytes);
-		tell(b, c);
+		blocks_add_up(&t->unseen_bytes, c->bytes);
+		blocks_tell(b, c);
 		return;
 	}
 	t->odd_n += k->bytes != c->bytes;
@@ -266,7 +266,7 @@ static void given_back(struct blocks *b, const struct block *key, const struct b
 
 /* ---- segments ---- */
 
-static int by_address(const void *a, const void *b)
+static int blocks_by_address(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b; /* both kinds begin with their address */
 
@@ -299,7 +299,7 @@ struct blocks_span *blocks_spans(const struct live *live, uint32_t process, size
 		if (!round && (!count || !(spans = malloc(count * sizeof(*spans)))))
 			return NULL;
 	}
-	qsort(spans, *n, sizeof(*spans), by_address);
+	qsort(spans, *n, sizeof(*spans), blocks_by_address);
 	for (size_t i = 1; i < *n; i++) {
 		if (spans[i].space == API_SPACE_MAPPED && spans[last].space == API_SPACE_MAPPED &&
 		    spans[i].address == spans[last].end)
@@ -318,13 +318,13 @@ struct block *blocks_held(const struct blocks *b, uint32_t total, size_t *n)
 
 	*n = 0;
 	for (size_t i = 0; list && i < b->live.n && *n < t->n; i++) {
-		const struct block *k = keyed_at(&b->live, i);
+		const struct block *k = hashmap_at(&b->live, i);
 
 		if (k->total == total)
 			list[(*n)++] = *k;
 	}
 	if (list)
-		qsort(list, *n, sizeof(*list), by_address);
+		qsort(list, *n, sizeof(*list), blocks_by_address);
 	return list;
 }
 
@@ -367,7 +367,7 @@ static void one_segment(struct blocks_frag *f, const struct blocks_span *s,
 static void no_segment(struct blocks_frag *f, const struct block *k)
 {
 	f->outside++;
-	add_up(&f->outside_bytes, k->bytes);
+	blocks_add_up(&f->outside_bytes, k->bytes);
 }
 
 static void no_block(struct blocks_frag *f, const struct blocks_span *s)
@@ -412,7 +412,7 @@ struct blocks_frag blocks_fragments(const struct blocks *b, uint32_t total,
 
 void blocks_segment(struct blocks *b, const struct block_change *c)
 {
-	tell(b, c);
+	blocks_tell(b, c);
 	for (uint32_t i = 0; i < b->totals.n; i++) {
 		struct blocks_total *t = total_at(b, i);
 
@@ -420,9 +420,9 @@ void blocks_segment(struct blocks *b, const struct block_change *c)
 		    (t->device != c->device && c->device != LIVE_NO_DEVICE))
 			continue;
 		if (c->what == BLOCK_SEGMENT_TAKEN || c->what == BLOCK_SEGMENT_MAPPED)
-			add_up(&t->reserved, c->bytes);
+			blocks_add_up(&t->reserved, c->bytes);
 		else
-			take_off(&t->reserved, c->bytes);
+			blocks_take_off(&t->reserved, c->bytes);
 		return;
 	}
 }
@@ -432,7 +432,7 @@ void blocks_segment(struct blocks *b, const struct block_change *c)
 static void find_holders(const struct blocks *b, struct blocks_oom *o)
 {
 	for (size_t i = 0; i < b->rows.n; i++) {
-		const struct blocks_row *r = keyed_at(&b->rows, i);
+		const struct blocks_row *r = hashmap_at(&b->rows, i);
 
 		if (r->total == o->total && r->by == BLOCKS_BY_STACK && r->bytes)
 			holders_add(&o->holders, &(struct holder){ r->of, r->bytes, r->n });
@@ -474,7 +474,7 @@ const struct blocks_oom *blocks_report(struct blocks *b, const struct event *ev,
 	if (!block_report(c, &said) || said.type != BLOCK_REPORT_CUDA)
 		return NULL;
 	key.device = said.device;
-	t = keyed_get(&b->totals, &key, &made);
+	t = hashmap_get(&b->totals, &key, &made);
 	if (!t) {
 		b->no_row++;
 		return NULL;
@@ -485,7 +485,7 @@ const struct blocks_oom *blocks_report(struct blocks *b, const struct event *ev,
 	change.bytes = magnitude(said.size);
 	if (said.no_memory && !block_report_odd(&said)) {
 		change.what = BLOCK_NO_MEMORY;
-		tell(b, &change);
+		blocks_tell(b, &change);
 		return no_memory(b, &said, k.total, site, c->h.start_ns, segments);
 	}
 	if (said.no_memory || block_report_odd(&said)) {
@@ -518,10 +518,10 @@ void blocks_end(struct blocks *b, uint32_t process, const struct live *segments)
 	}
 	if (!any)
 		return;
-	keyed_each(&b->live, k)
+	hashmap_each(&b->live, k)
 	{
 		if (total_at(b, k->total)->process == process)
-			keyed_remove(&b->live, k);
+			hashmap_remove(&b->live, k);
 	}
 }
 
@@ -547,7 +547,7 @@ const struct blocks_row **blocks_rows(const struct blocks *b, uint32_t total, en
 
 	*n = 0;
 	for (size_t i = 0; rows && i < b->rows.n; i++) {
-		const struct blocks_row *r = keyed_at(&b->rows, i);
+		const struct blocks_row *r = hashmap_at(&b->rows, i);
 
 		if (r->total == total && r->by == by)
 			rows[(*n)++] = r;

@@ -46,7 +46,7 @@ static int by_series(const void *a, const void *b)
 }
 
 /* Adds up the points, so that there is one for each series and bucket. */
-static void merge(struct curve *c, int (*order)(const void *, const void *))
+static void curve_merge(struct curve *c, int (*order)(const void *, const void *))
 {
 	uint32_t n = 0;
 
@@ -85,23 +85,23 @@ static void widen(struct curve *c)
 	}
 }
 
-static void make_room(struct curve *c)
+static void curve_make_room(struct curve *c)
 {
-	merge(c, by_bucket);
+	curve_merge(c, by_bucket);
 	while (c->n > c->cap / 4 * 3 && (c->last_ns - c->start_ns) / c->width_ns >= COARSEST) {
 		widen(c);
-		merge(c, by_bucket);
+		curve_merge(c, by_bucket);
 	}
 	if (c->n <= c->cap / 4 * 3)
 		return;
 	c->coarse = true;
 	for (uint32_t i = 0; i < c->n; i++)
 		c->points[i].series %= CURVE_WHERES;
-	merge(c, by_bucket);
+	curve_merge(c, by_bucket);
 	/* this many buckets need less than the room there is */
 	while (c->n > c->cap / 4 * 3) {
 		widen(c);
-		merge(c, by_bucket);
+		curve_merge(c, by_bucket);
 	}
 }
 
@@ -123,7 +123,7 @@ void curve_add(struct curve *c, uint64_t at_ns, uint32_t series, int64_t delta)
 		*total -= -(uint64_t)delta < *total ? -(uint64_t)delta : *total;
 	*peak = *total > *peak ? *total : *peak;
 	if (c->n == c->cap)
-		make_room(c);
+		curve_make_room(c);
 	c->points[c->n++] =
 		(struct curve_point){ (uint32_t)(at / c->width_ns), c->coarse ? w : series, delta };
 }
@@ -157,7 +157,7 @@ uint32_t curve_finish(struct curve *c)
 		 last = show_short_ones(c);
 
 	n = last >= n ? last + 1 : n;
-	merge(c, by_series);
+	curve_merge(c, by_series);
 	/* if nothing changed, it stays as before: the sum of all series */
 	for (int w = 0; w < CURVE_WHERES; w++) {
 		int64_t change[CURVE_BUCKETS] = { 0 }, now = 0;

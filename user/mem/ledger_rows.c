@@ -26,9 +26,9 @@ int ledger_index_open(struct ledger *l)
 	l->index = x;
 	if (!x)
 		return -ENOMEM;
-	keyed_open_of(&x->rows, struct row_place, key,
-		      l->opts.rows_max && l->opts.rows_max < ROWS_MAX ? l->opts.rows_max
-								      : ROWS_MAX);
+	hashmap_open_of(&x->rows, struct row_place, key,
+			l->opts.rows_max && l->opts.rows_max < ROWS_MAX ? l->opts.rows_max
+									: ROWS_MAX);
 	return 0;
 }
 
@@ -36,13 +36,13 @@ void ledger_index_close(struct ledger *l)
 {
 	if (!l->index)
 		return;
-	keyed_close(&l->index->rows);
+	hashmap_close(&l->index->rows);
 	free(l->index);
 }
 
 /* ---- rows ---- */
 
-static struct row_key key_of(const struct ledger_row *r)
+static struct row_key ledger_rows_key_of(const struct ledger_row *r)
 {
 	return (struct row_key){ .library = (uintptr_t)r->library,
 				 .process = r->process,
@@ -56,20 +56,21 @@ static struct row_key key_of(const struct ledger_row *r)
 
 const struct ledger_row *ledger_row_find(const struct ledger *l, const struct ledger_row *key)
 {
-	const struct row_key k = key_of(key);
-	const struct row_place *p = keyed_look(&l->index->rows, &k);
+	const struct row_key k = ledger_rows_key_of(key);
+	const struct row_place *p = hashmap_look(&l->index->rows, &k);
 
 	return p ? &l->rows[p->at] : NULL;
 }
 
 struct ledger_row *ledger_row(struct ledger *l, const struct ledger_row *key)
 {
-	const struct row_key k = key_of(key);
-	struct row_place *p = keyed_look(&l->index->rows, &k);
+	const struct row_key k = ledger_rows_key_of(key);
+	struct row_place *p = hashmap_look(&l->index->rows, &k);
 
 	if (p)
 		return &l->rows[p->at];
-	p = array_room(l->rows, l->nrows) ? keyed_get(&l->index->rows, &k, &(bool){ false }) : NULL;
+	p = array_room(l->rows, l->nrows) ? hashmap_get(&l->index->rows, &k, &(bool){ false })
+					  : NULL;
 	if (!p) {
 		l->no_row++;
 		return NULL;

@@ -28,7 +28,7 @@ struct series {
 };
 
 /* In JSON a '<' occurs only in strings. */
-static void flush(struct out *o, struct text *t)
+static void mem_page_flush(struct out *o, struct text *t)
 {
 	size_t from = 0;
 
@@ -107,7 +107,7 @@ static void page_series(struct out *o, struct text *t, const struct ledger *l,
 	text_str(t, ",\"points\":[");
 	points(t, c, s);
 	text_str(t, "]}");
-	flush(o, t);
+	mem_page_flush(o, t);
 	text_free(&raw);
 }
 
@@ -148,7 +148,7 @@ static void rest(struct out *o, struct text *t, const struct curve *c, const str
 	text_str(t, "],\"peak\":");
 	text_u64(t, peak);
 	text_str(t, "}");
-	flush(o, t);
+	mem_page_flush(o, t);
 }
 
 static int larger(const void *a, const void *b)
@@ -263,10 +263,10 @@ int mem_page_write(struct out *o, const struct ledger *l, struct curve *c,
 		text_str(&t, "]");
 	}
 	text_str(&t, "],\n\"series\":[");
-	flush(o, &t);
+	mem_page_flush(o, &t);
 	all_series(o, &t, l, c, s, n);
 	text_str(&t, "]}");
-	flush(o, &t);
+	mem_page_flush(o, &t);
 	mark += strlen(MARK);
 	out_mem(o, mark, (size_t)(mem_page_end - mark));
 	text_free(&t);

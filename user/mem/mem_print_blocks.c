@@ -51,7 +51,8 @@ static struct text *labels_of(const struct ledger *l, const struct blocks_row *c
 	return labels;
 }
 
-static struct mem_blocks_row row_of(const struct ledger *l, const struct blocks_row *r)
+static struct mem_blocks_row mem_print_blocks_row_of(const struct ledger *l,
+						     const struct blocks_row *r)
 {
 	struct mem_blocks_row row = { .l = l, .r = r };
 
@@ -76,7 +77,7 @@ static void table(struct out *o, const struct ledger *l, const struct mem_about 
 	if (nrows)
 		table_text_heads(&t, o);
 	for (uint32_t i = 0; labels && i < shown; i++) {
-		struct mem_blocks_row row = row_of(l, rows[i]);
+		struct mem_blocks_row row = mem_print_blocks_row_of(l, rows[i]);
 
 		row.label = &labels[i];
 		table_text_row(&t, o, &row);
@@ -106,7 +107,7 @@ static void fragments(struct out *o, const struct blocks_frag *f, const char *in
 			size_text(x, f->outside_bytes));
 }
 
-static void missing(struct out *o, const struct blocks_total *t)
+static void mem_print_blocks_missing(struct out *o, const struct blocks_total *t)
 {
 	char x[32];
 
@@ -145,7 +146,7 @@ static void one_total(struct out *o, const struct ledger *l, const struct mem_ab
 	out_fmt(o, "; reserved from CUDA %s, at most %s\n", size_text(x, t->reserved),
 		size_text(y, t->reserved_peak));
 	fragments(o, &f, " ");
-	missing(o, t);
+	mem_print_blocks_missing(o, t);
 	if (t->ooms)
 		out_fmt(o, " out of memory %llu time%s\n", ull(t->ooms), plural(t->ooms));
 	table(o, l, a, i, BLOCKS_BY_OPERATOR);
@@ -238,7 +239,7 @@ static void rows_json(struct json *j, const struct ledger *l, uint32_t total, en
 	rows = blocks_rows(&l->blocks, total, by, &nrows);
 	json_open_array(j, name);
 	for (uint32_t i = 0; i < nrows; i++) {
-		const struct mem_blocks_row row = row_of(l, rows[i]);
+		const struct mem_blocks_row row = mem_print_blocks_row_of(l, rows[i]);
 
 		table_json_row(&t, j, NULL, &row);
 	}

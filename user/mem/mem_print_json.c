@@ -40,7 +40,7 @@ static void rows(struct json *j, const struct ledger *l, const struct mem_about 
 	free(list);
 }
 
-static void processes(struct json *j, const struct ledger *l)
+static void mem_print_json_processes(struct json *j, const struct ledger *l)
 {
 	json_line(j, "");
 	json_open_array(j, "processes");
@@ -216,7 +216,7 @@ void mem_print_json(struct out *o, const struct ledger *l, const struct mem_abou
 	if (l->account.odd_sizes)
 		json_put_u64(&j, "impossible_sizes", l->account.odd_sizes);
 	json_put_bool(&j, "leaks_known", !mem_missing(l, a));
-	processes(&j, l);
+	mem_print_json_processes(&j, l);
 	all_rows(&j, l, a);
 	faults(&j, l, a);
 	growing(&j, l, a);

@@ -165,11 +165,11 @@ static uint32_t having(const struct ledger *l)
 	return n;
 }
 
-void mem_row_label(struct out *o, const void *row, const void *ctx)
+void mem_row_label(struct out *o, const struct table_at *at)
 {
 	static const char *const words[] = { "device memory", "host memory, pinned" };
-	const struct mem_table *t = ctx;
-	const struct mem_row *m = row;
+	const struct mem_table *t = at->ctx;
+	const struct mem_row *m = at->row;
 
 	out_str(o, m->indent ? m->indent : "");
 	if (m->r->by != LEDGER_BY_ALL) {
@@ -369,8 +369,8 @@ static void notes(struct out *o, const struct ledger *l)
 			mem_process_text(o, l, i);
 			out_fmt(o,
 				": %llu allocations failed for want of memory, %llu for another "
-				"reason; %llu frees failed; %llu "
-				"addresses came again without a free that was seen\n",
+				"reason; %llu frees failed; %llu addresses came again without a "
+				"free that was seen\n",
 				ull(p->oom_n), ull(p->failed_n), ull(p->failed_frees_n),
 				ull(p->unfreed_n));
 		}

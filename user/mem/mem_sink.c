@@ -64,7 +64,7 @@ static void on_end(void *ctx, const struct ledger *l, uint32_t process)
 }
 
 /* Before anything is traced for it: can the file be written? */
-static int open_file(struct out *o, const char *path, const char *option)
+static int mem_sink_open_file(struct out *o, const char *path, const char *option)
 {
 	int err = out_open(o, path, false);
 
@@ -85,7 +85,7 @@ static int close_file(struct out *o, const char *path, const char *option, int e
 
 static int open_page(struct mem_sink *m, struct ledger_opts *ledger)
 {
-	int err = m->how->html ? open_file(&m->page, m->how->html, "html") : 0;
+	int err = m->how->html ? mem_sink_open_file(&m->page, m->how->html, "html") : 0;
 
 	if (err || !m->how->html)
 		return err;
@@ -114,7 +114,7 @@ static int open_snapshot(struct mem_sink *m, struct ledger_opts *ledger)
 	if (!m->how->viz)
 		return 0;
 	follow_blocks(m, ledger);
-	return open_file(&m->snapshot, m->how->viz, "memory-viz");
+	return mem_sink_open_file(&m->snapshot, m->how->viz, "memory-viz");
 }
 
 static int close_snapshot(struct mem_sink *m)
@@ -155,7 +155,7 @@ static int mem_open(struct sink *s, const struct sink_opts *opts)
 
 /* Shows growth at each interval that is due by now_ns. For a long pause in a recording, once is
  * enough. */
-static void look(struct mem_sink *m, uint64_t now_ns)
+static void mem_sink_look(struct mem_sink *m, uint64_t now_ns)
 {
 	const struct mem_options *how = m->how;
 
@@ -179,7 +179,7 @@ static int mem_event(struct sink *s, const struct event *ev)
 	struct mem_sink *m = s->priv;
 
 	if (m->opts->recorded)
-		look(m, ev->rec->end_ns);
+		mem_sink_look(m, ev->rec->end_ns);
 	return ledger_event(m->ledger, ev);
 }
 
@@ -188,7 +188,7 @@ static int mem_tick(struct sink *s, uint64_t now_ns)
 	struct mem_sink *m = s->priv;
 
 	if (!m->opts->recorded)
-		look(m, now_ns);
+		mem_sink_look(m, now_ns);
 	return 0;
 }
 

@@ -31,7 +31,7 @@ struct by_content {
 struct sites {
 	struct site *at;
 	uint32_t n;
-	struct keyed by_content; /* struct by_content */
+	struct hashmap by_content; /* struct by_content */
 	struct {
 		uint32_t stack, site;
 		uint16_t func;
@@ -42,7 +42,7 @@ struct sites {
 	uint64_t no_room;
 	bool show_all;
 	/* texts that are kept once */
-	struct keyed texts;
+	struct hashmap texts;
 };
 
 struct sites *sites_open(size_t max_bytes)
@@ -53,7 +53,7 @@ struct sites *sites_open(size_t max_bytes)
 		return NULL;
 	s->most = max_bytes ? max_bytes : MOST;
 	kept_open(&s->texts, SIZE_MAX);
-	keyed_open_of(&s->by_content, struct by_content, hash, SITES_MAX);
+	hashmap_open_of(&s->by_content, struct by_content, hash, SITES_MAX);
 	if (array_add(s->at, s->n)) /* the site of all that is not known */
 		return s;
 	sites_close(s);
@@ -69,8 +69,8 @@ void sites_close(struct sites *s)
 		free(c);
 	}
 	free(s->at);
-	keyed_close(&s->by_content);
-	keyed_close(&s->texts);
+	hashmap_close(&s->by_content);
+	hashmap_close(&s->texts);
 	free(s);
 }
 
@@ -79,7 +79,7 @@ void sites_show_all(struct sites *s)
 	s->show_all = true;
 }
 
-static void *room(struct sites *s, size_t n)
+static void *mem_sites_room(struct sites *s, size_t n)
 {
 	struct chunk *c;
 
@@ -101,23 +101,23 @@ static void *room(struct sites *s, size_t n)
 	return s->chunks->bytes + s->used - n;
 }
 
-static uint64_t mix(uint64_t h, uint64_t v)
+static uint64_t mem_sites_mix(uint64_t h, uint64_t v)
 {
 	return hash_word(h, v);
 }
 
 static uint64_t mix_text(uint64_t h, const char *s)
 {
-	return mix(h, s ? hash_bytes(s, strlen(s)) : 2);
+	return mem_sites_mix(h, s ? hash_bytes(s, strlen(s)) : 2);
 }
 
 /* Keeps a copy of a text; NULL: there was no text, or (*full) no room. */
-static const char *keep(struct sites *s, const char *t, bool *full)
+static const char *mem_sites_keep(struct sites *s, const char *t, bool *full)
 {
 	char **place = t ? kept_place(&s->texts, t) : NULL;
 	size_t n = t ? strlen(t) + 1 : 0;
 
-	if (place && !*place && (*place = room(s, n)))
+	if (place && !*place && (*place = mem_sites_room(s, n)))
 		memcpy(*place, t, n);
 	*full |= t && (!place || !*place);
 	return place ? *place : NULL;
@@ -128,9 +128,9 @@ static uint32_t frames_of(const struct stack *st)
 	return !st ? 0 : st->nframes < SITES_FRAMES ? st->nframes : SITES_FRAMES;
 }
 
-static uint64_t hash_of(unsigned int func, const struct stack *st)
+static uint64_t mem_sites_hash_of(unsigned int func, const struct stack *st)
 {
-	uint64_t h = mix(0, func);
+	uint64_t h = mem_sites_mix(0, func);
 
 	for (uint32_t i = 0; i < frames_of(st); i++) {
 		const struct stack_frame *f = st->frames[i];
@@ -138,8 +138,9 @@ static uint64_t hash_of(unsigned int func, const struct stack *st)
 		h = mix_text(mix_text(h, f->function), f->object);
 		/* lines tell more than addresses, which differ from run to run where there is no
 		 * file */
-		h = f->line ? mix_text(mix(h, f->line), f->file) : mix(h, f->address);
-		h = mix(h, f->kind);
+		h = f->line ? mix_text(mem_sites_mix(h, f->line), f->file)
+			    : mem_sites_mix(h, f->address);
+		h = mem_sites_mix(h, f->kind);
 	}
 	return h;
 }
@@ -176,7 +177,8 @@ static void tell_own(struct site *to, struct site_frame *frames, const struct st
 										: frames[i].file);
 }
 
-static bool fill(struct sites *s, struct site *to, unsigned int func, const struct stack *st)
+static bool mem_sites_fill(struct sites *s, struct site *to, unsigned int func,
+			   const struct stack *st)
 {
 	uint32_t n = frames_of(st);
 	struct site_frame *frames;
@@ -188,15 +190,15 @@ static bool fill(struct sites *s, struct site *to, unsigned int func, const stru
 		.reported = func < (unsigned int)api_nfuncs && api_layer_reports(&api_funcs[func]),
 		.cut = st && (st->nframes > n || st->flags & (CT_STACK_CUT | CT_STACK_BROKEN))
 	};
-	frames = n ? room(s, n * sizeof(*frames)) : NULL;
+	frames = n ? mem_sites_room(s, n * sizeof(*frames)) : NULL;
 	if (n && !frames)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct stack_frame *f = st->frames[i];
 
-		frames[i] = (struct site_frame){ .function = keep(s, f->function, &full),
-						 .file = keep(s, f->file, &full),
-						 .object = keep(s, f->object, &full),
+		frames[i] = (struct site_frame){ .function = mem_sites_keep(s, f->function, &full),
+						 .file = mem_sites_keep(s, f->file, &full),
+						 .object = mem_sites_keep(s, f->object, &full),
 						 .address = f->address,
 						 .offset = f->offset,
 						 .line = f->line,
@@ -211,13 +213,14 @@ static bool fill(struct sites *s, struct site *to, unsigned int func, const stru
 
 static uint32_t by_content(struct sites *s, unsigned int func, const struct stack *st)
 {
-	uint64_t h = hash_of(func, st);
-	struct by_content *known = keyed_look(&s->by_content, &h);
+	uint64_t h = mem_sites_hash_of(func, st);
+	struct by_content *known = hashmap_look(&s->by_content, &h);
 
 	if (known)
 		return known->site;
-	if (s->n >= SITES_MAX || !array_room(s->at, s->n) || !fill(s, &s->at[s->n], func, st) ||
-	    !(known = keyed_get(&s->by_content, &h, &(bool){ false }))) {
+	if (s->n >= SITES_MAX || !array_room(s->at, s->n) ||
+	    !mem_sites_fill(s, &s->at[s->n], func, st) ||
+	    !(known = hashmap_get(&s->by_content, &h, &(bool){ false }))) {
 		s->no_room++;
 		return 0;
 	}

@@ -19,7 +19,7 @@ struct mem_row {
 #define MEM_WATCH 64 /* in the place of an enum ledger_by: what grew since the last look */
 /* Of struct mem_row. by: enum ledger_by, or MEM_WATCH. */
 struct table mem_table_of(unsigned int by, const struct mem_table *);
-void mem_row_label(struct out *, const void *row, const void *ctx);
+void mem_row_label(struct out *, const struct table_at *at);
 
 /* A row of an allocator's blocks. */
 struct mem_blocks_row {

@@ -101,7 +101,7 @@ static void add_segments(struct viz_state *s, const struct ledger *l)
 	free(spans);
 }
 
-static int by_address(const void *a, const void *b)
+static int mem_viz_by_address(const void *a, const void *b)
 {
 	const struct viz_block *x = a, *y = b;
 
@@ -119,7 +119,7 @@ static void take_state(struct viz_state *s, const struct ledger *l, uint32_t pro
 			add_blocks(s, l, i);
 	}
 	if (s->nblocks)
-		qsort(s->blocks, s->nblocks, sizeof(*s->blocks), by_address);
+		qsort(s->blocks, s->nblocks, sizeof(*s->blocks), mem_viz_by_address);
 	add_segments(s, l);
 }
 
@@ -205,8 +205,7 @@ int mem_viz_write(struct mem_viz *v, const struct ledger *l, struct out *o,
 			mem_viz_ends(v, l, i);
 	if (!v->peak)
 		msg_warn("memory-viz: no program reported blocks of PyTorch's allocator: the file "
-			 "is "
-			 "empty");
+			 "is empty");
 	settle_devices(v, l);
 	viz_state_arrange(&v->state, &v->history);
 	if (v->peak)

@@ -67,17 +67,17 @@ struct expose *expose_open(const struct expose_opts *opts)
 		x->opts.groups = EXPOSE_GROUPS;
 	if (x->opts.kernels > EXPOSE_KERNELS_MAX)
 		x->opts.kernels = EXPOSE_KERNELS_MAX;
-	keyed_open(&x->procs, sizeof(struct expose_process),
-		   sizeof(((struct expose_process *)0)->key), ENTRIES_MAX);
-	keyed_open(&x->entries, sizeof(struct shown_sums), sizeof(((struct shown_sums *)0)->key),
-		   ENTRIES_MAX);
-	keyed_open(&x->series, sizeof(struct series), sizeof(((struct series *)0)->key),
-		   SERIES_MAX);
-	keyed_open(&x->kernels, sizeof(struct kernel), KERNEL_NAME, KERNELS_KNOWN);
-	keyed_open(&x->handles, sizeof(struct handle), sizeof(((struct handle *)0)->key),
-		   HANDLES_MAX);
-	keyed_open(&x->kernel_series, sizeof(struct kernel_series),
-		   sizeof(((struct kernel_series *)0)->key), SERIES_MAX);
+	hashmap_open(&x->procs, sizeof(struct expose_process),
+		     sizeof(((struct expose_process *)0)->key), ENTRIES_MAX);
+	hashmap_open(&x->entries, sizeof(struct shown_sums), sizeof(((struct shown_sums *)0)->key),
+		     ENTRIES_MAX);
+	hashmap_open(&x->series, sizeof(struct series), sizeof(((struct series *)0)->key),
+		     SERIES_MAX);
+	hashmap_open(&x->kernels, sizeof(struct kernel), KERNEL_NAME, KERNELS_KNOWN);
+	hashmap_open(&x->handles, sizeof(struct handle), sizeof(((struct handle *)0)->key),
+		     HANDLES_MAX);
+	hashmap_open(&x->kernel_series, sizeof(struct kernel_series),
+		     sizeof(((struct kernel_series *)0)->key), SERIES_MAX);
 	expose_collectives_open(&x->collectives);
 	x->groups = calloc(x->opts.groups + 1, sizeof(*x->groups));
 	x->places = calloc(x->opts.kernels + 1, sizeof(*x->places));
@@ -108,17 +108,17 @@ void expose_close(struct expose *x)
 	for (unsigned int i = 0; x->groups && i <= x->opts.groups; i++)
 		empty_group(&x->groups[i]);
 	for (size_t i = 0; i < x->entries.n; i++)
-		free(((struct shown_sums *)keyed_at(&x->entries, i))->sizes);
+		free(((struct shown_sums *)hashmap_at(&x->entries, i))->sizes);
 	for (int i = 0; i < CT_MAX_FUNCS; i++)
 		free(x->hist_last[i]);
 	for (int i = 0; i < x->ndevices; i++)
 		free(x->devices[i].model);
-	keyed_close(&x->procs);
-	keyed_close(&x->entries);
-	keyed_close(&x->series);
-	keyed_close(&x->kernels);
-	keyed_close(&x->handles);
-	keyed_close(&x->kernel_series);
+	hashmap_close(&x->procs);
+	hashmap_close(&x->entries);
+	hashmap_close(&x->series);
+	hashmap_close(&x->kernels);
+	hashmap_close(&x->handles);
+	hashmap_close(&x->kernel_series);
 	expose_collectives_close(&x->collectives);
 	free(x->groups);
 	free(x->places);
@@ -129,7 +129,7 @@ void expose_close(struct expose *x)
 
 /* Makes the value of a label: each byte that is not printable ASCII becomes '?'. NULL: the value
  * is "", or there is no memory. */
-static char *value_of(const char *s)
+static char *expose_value_of(const char *s)
 {
 	size_t n = s ? strnlen(s, LABEL_MAX) : 0;
 	char *v = n ? strndup(s, n) : NULL;
@@ -140,19 +140,19 @@ static char *value_of(const char *s)
 	return v;
 }
 
-static bool same(const char *a, const char *b)
+static bool expose_same(const char *a, const char *b)
 {
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-static void drop_series(struct keyed *k, uint32_t group, bool kernels)
+static void drop_series(struct hashmap *k, uint32_t group, bool kernels)
 {
 	for (size_t i = k->n; i-- > 0;) {
-		void *item = keyed_at(k, i);
+		void *item = hashmap_at(k, i);
 
 		if ((kernels ? ((struct kernel_series *)item)->key.group
 			     : ((struct series *)item)->key.group) == group)
-			keyed_remove(k, item);
+			hashmap_remove(k, item);
 	}
 }
 
@@ -184,15 +184,17 @@ static struct group *free_group(struct expose *x)
 static struct group *group_of(struct expose *x, const struct process *p)
 {
 	const struct process_info *info = p->info;
-	char *process = value_of(p->comm), *container = value_of(info ? info->container : NULL),
-	     *pod = value_of(info ? info->pod : NULL);
+	char *process = expose_value_of(p->comm),
+	     *container = expose_value_of(info ? info->container : NULL),
+	     *pod = expose_value_of(info ? info->pod : NULL);
 	struct group *g;
 
 	if (!process)
 		process = strdup("?");
 	for (unsigned int i = 0; process && i < x->opts.groups; i++) {
 		g = &x->groups[i];
-		if (same(g->process, process) && same(g->container, container) && same(g->pod, pod))
+		if (expose_same(g->process, process) && expose_same(g->container, container) &&
+		    expose_same(g->pod, pod))
 			goto out;
 	}
 	g = process ? free_group(x) : NULL;
@@ -241,11 +243,11 @@ static void leave_group(struct expose *x, struct expose_process *p)
 }
 
 /* A process reported its properties, or became another program: finds its kind again. */
-static void look_again(struct expose *x, const struct event *ev)
+static void expose_look_again(struct expose *x, const struct event *ev)
 {
 	struct expose_process want = { .key = { ev->rec->pid,
 						(uint32_t)(ev->proc->start_boottime_ns >> 10) } };
-	struct expose_process *p = keyed_find(&x->procs, &want.key);
+	struct expose_process *p = hashmap_find(&x->procs, &want.key);
 
 	if (!p)
 		return;
@@ -266,13 +268,13 @@ static uint32_t kernel_named(struct expose *x, const char *name)
 
 	for (size_t i = 0; i < KERNEL_NAME - 1 && name[i]; i++)
 		key[i] = name[i] >= ' ' && name[i] <= '~' ? name[i] : '?';
-	k = keyed_get(&x->kernels, key, &made);
+	k = hashmap_get(&x->kernels, key, &made);
 	return k ? (uint32_t)(((char *)k - x->kernels.items) / (ptrdiff_t)x->kernels.size) + 1 : 0;
 }
 
 /* The names of a process are forgotten when it ends, but its last counters come after that, so
  * they are kept here. */
-static void name(struct expose *x, const struct event *ev)
+static void expose_name(struct expose *x, const struct event *ev)
 {
 	const struct ct_name *n = (const struct ct_name *)ev->rec;
 	struct handle want = { .key = { n->handle, ev->rec->pid, 0 } }, *h;
@@ -280,7 +282,7 @@ static void name(struct expose *x, const struct event *ev)
 
 	if (!x->opts.kernels || !ev->kernel)
 		return;
-	h = keyed_get(&x->handles, &want.key, &made);
+	h = hashmap_get(&x->handles, &want.key, &made);
 	if (h)
 		h->kernel = kernel_named(x, ev->kernel->brief);
 }
@@ -294,19 +296,19 @@ static struct kernel *kernel_of(struct expose *x, const struct event *ev)
 	if (ev->kernel) {
 		at = kernel_named(x, ev->kernel->brief);
 	} else {
-		h = keyed_find(&x->handles, &want.key);
+		h = hashmap_find(&x->handles, &want.key);
 		at = h && h->kernel ? h->kernel : kernel_named(x, "unknown");
 	}
-	return at ? keyed_at(&x->kernels, at - 1) : NULL;
+	return at ? hashmap_at(&x->kernels, at - 1) : NULL;
 }
 
 static void forget_handles(struct expose *x, uint32_t tgid)
 {
 	for (size_t i = x->handles.n; i-- > 0;) {
-		struct handle *h = keyed_at(&x->handles, i);
+		struct handle *h = hashmap_at(&x->handles, i);
 
 		if (h->key.tgid == tgid)
-			keyed_remove(&x->handles, h);
+			hashmap_remove(&x->handles, h);
 	}
 }
 
@@ -319,13 +321,13 @@ static void take_place(struct expose *x, struct kernel *k, uint32_t place)
 
 static void free_place(struct expose *x, uint32_t place)
 {
-	((struct kernel *)keyed_at(&x->kernels, x->places[place] - 1))->place = 0;
+	((struct kernel *)hashmap_at(&x->kernels, x->places[place] - 1))->place = 0;
 	x->places[place] = 0;
 	for (size_t i = x->kernel_series.n; i-- > 0;) {
-		struct kernel_series *s = keyed_at(&x->kernel_series, i);
+		struct kernel_series *s = hashmap_at(&x->kernel_series, i);
 
 		if (s->key.place == place)
-			keyed_remove(&x->kernel_series, s);
+			hashmap_remove(&x->kernel_series, s);
 	}
 }
 
@@ -341,19 +343,19 @@ static void rank_kernels(struct expose *x)
 		if (!x->places[i])
 			return;
 		if (least == UINT32_MAX ||
-		    ((struct kernel *)keyed_at(&x->kernels, x->places[i] - 1))->calls <
-			    ((struct kernel *)keyed_at(&x->kernels, x->places[least] - 1))->calls)
+		    ((struct kernel *)hashmap_at(&x->kernels, x->places[i] - 1))->calls <
+			    ((struct kernel *)hashmap_at(&x->kernels, x->places[least] - 1))->calls)
 			least = i;
 	}
 	for (size_t i = 0; i < x->kernels.n; i++) {
-		struct kernel *k = keyed_at(&x->kernels, i);
+		struct kernel *k = hashmap_at(&x->kernels, i);
 
 		if (!k->place && (!most || k->calls > most->calls))
 			most = k;
 	}
 	if (!most || least == UINT32_MAX ||
 	    most->calls / 2 <=
-		    ((struct kernel *)keyed_at(&x->kernels, x->places[least] - 1))->calls)
+		    ((struct kernel *)hashmap_at(&x->kernels, x->places[least] - 1))->calls)
 		return;
 	free_place(x, least);
 	take_place(x, most, least);
@@ -374,7 +376,7 @@ static void count_kernel(struct expose *x, struct group *g, const struct event *
 	if (k && k->place) {
 		want.key.group = (uint32_t)(g - x->groups);
 		want.key.place = k->place - 1;
-		s = keyed_get(&x->kernel_series, &want.key, &made);
+		s = hashmap_get(&x->kernel_series, &want.key, &made);
 	}
 	if (s)
 		s->calls += calls;
@@ -393,7 +395,7 @@ void expose_begin(struct expose *x, uint64_t now_ns)
 }
 
 /* The increase of a counter. An entry that was made again begins at zero. */
-static uint64_t more(uint64_t *last, uint64_t now)
+static uint64_t expose_more(uint64_t *last, uint64_t now)
 {
 	uint64_t n = now >= *last ? now - *last : now;
 
@@ -401,8 +403,8 @@ static uint64_t more(uint64_t *last, uint64_t now)
 	return n;
 }
 
-static uint64_t add_memory(struct expose *x, struct expose_process *p, struct shown_sums *e,
-			   const struct expose_sums *n, const struct ct_call_count *t)
+static uint64_t expose_add_memory(struct expose *x, struct expose_process *p, struct shown_sums *e,
+				  const struct expose_sums *n, const struct ct_call_count *t)
 {
 	bool host = false;
 	int64_t bytes = (int64_t)n->bytes, *held;
@@ -412,11 +414,11 @@ static uint64_t add_memory(struct expose *x, struct expose_process *p, struct sh
 	api_memory_sign(t->func, &host);
 	held = host ? &p->host_bytes : &p->device_bytes;
 	if (x->signs[t->func] > 0)
-		bytes -= (int64_t)more(&e->lost_bytes, t->sums.unheld_bytes);
+		bytes -= (int64_t)expose_more(&e->lost_bytes, t->sums.unheld_bytes);
 	*held += x->signs[t->func] * bytes;
 	/* memory for which there was no room when it was taken, or whose size is not known when
 	 * it is freed */
-	return more(&e->n.odd, x->signs[t->func] > 0 ? t->sums.unheld : t->sums.unsized);
+	return expose_more(&e->n.odd, x->signs[t->func] > 0 ? t->sums.unheld : t->sums.unsized);
 }
 
 static void add_sums(struct expose *x, struct group *g, struct expose_process *p,
@@ -440,22 +442,22 @@ static void add_sums(struct expose *x, struct group *g, struct expose_process *p
 	all = muted_call_count(t, e->estimated ? &before : NULL);
 	unseen = all.calls - (all.calls < t->sums.calls ? all.calls : t->sums.calls);
 	n = (struct expose_sums){
-		.calls = more(&e->n.calls, all.calls),
-		.failed = more(&e->n.failed, all.failed),
-		.ns = more(&e->n.ns, all.ns),
-		.bytes = more(&e->n.bytes, all.bytes),
+		.calls = expose_more(&e->n.calls, all.calls),
+		.failed = expose_more(&e->n.failed, all.failed),
+		.ns = expose_more(&e->n.ns, all.ns),
+		.bytes = expose_more(&e->n.bytes, all.bytes),
 		.estimated = unseen > e->n.estimated ? unseen - e->n.estimated : 0,
 		.error = error - e->n.error, /* it may decrease: the sum wraps around */
 	};
 	e->n.estimated += n.estimated;
 	e->n.error = error;
-	n.odd = add_memory(x, p, e, &n, t);
-	n.impossible = more(&e->n.impossible, t->sums.odd);
+	n.odd = expose_add_memory(x, p, e, &n, t);
+	n.impossible = expose_more(&e->n.impossible, t->sums.odd);
 	x->hist_ns[api_funcs[t->func].class] += n.ns;
 	if (!n.calls && !n.ns && !n.bytes && !n.error && !n.impossible)
 		return;
 	g->changed_ns = x->now_ns;
-	s = keyed_get(&x->series, &want.key, &made);
+	s = hashmap_get(&x->series, &want.key, &made);
 	if (!s) {
 		x->no_room += n.calls;
 		return;
@@ -491,8 +493,8 @@ static int add_size_row(struct group *g, int of, uint64_t sum, uint32_t *last, c
 
 static int add_sizes(struct group *g, struct shown_sums *e, const struct ct_call_count *t)
 {
-	uint64_t first = more(&e->n.calls, t->sums.asked[0]),
-		 second = more(&e->n.failed, t->sums.asked[1]);
+	uint64_t first = expose_more(&e->n.calls, t->sums.asked[0]),
+		 second = expose_more(&e->n.failed, t->sums.asked[1]);
 	int err;
 
 	if (t->nbuckets != 2 * CT_SIZE_BUCKETS)
@@ -534,22 +536,22 @@ static int durations(struct expose *x, const struct ct_call_count *t)
 static void drop_entry(struct expose *x, struct expose_process *p, struct shown_sums *e)
 {
 	free(e->sizes);
-	keyed_remove(&x->entries, e);
+	hashmap_remove(&x->entries, e);
 	if (--p->entries)
 		return;
 	leave_group(x, p);
 	if (x->handles.n)
 		forget_handles(x, p->key.tgid);
-	keyed_remove(&x->procs, p);
+	hashmap_remove(&x->procs, p);
 }
 
 static struct shown_sums *entry_get(struct expose *x, const struct shown_sums *want, bool *made)
 {
-	struct shown_sums *e = x->next < x->entries.n ? keyed_at(&x->entries, x->next) : NULL;
+	struct shown_sums *e = x->next < x->entries.n ? hashmap_at(&x->entries, x->next) : NULL;
 
 	*made = false;
 	if (!e || memcmp(&e->key, &want->key, sizeof(want->key)))
-		e = keyed_get(&x->entries, &want->key, made);
+		e = hashmap_get(&x->entries, &want->key, made);
 	if (e)
 		x->next = (size_t)((char *)e - x->entries.items) / x->entries.size + 1;
 	return e;
@@ -568,11 +570,11 @@ static int call_count(struct expose *x, const struct event *ev)
 
 	if (!t->h.pid)
 		return durations(x, t);
-	p = keyed_get(&x->procs, &whose.key, &made_proc);
+	p = hashmap_get(&x->procs, &whose.key, &made_proc);
 	e = p ? entry_get(x, &want, &made) : NULL;
 	if (!e) {
 		if (p && made_proc)
-			keyed_remove(&x->procs, p);
+			hashmap_remove(&x->procs, p);
 		return -ENOMEM;
 	}
 	p->entries += made;
@@ -599,7 +601,7 @@ static void collective(struct expose *x, const struct event *ev)
 		return;
 	want.key.tgid = ev->rec->pid;
 	want.key.start = (uint32_t)(ev->proc->start_boottime_ns >> 10);
-	p = keyed_find(&x->procs, &want.key);
+	p = hashmap_find(&x->procs, &want.key);
 	g = p ? group_of_proc(x, p, ev->proc) : group_of(x, ev->proc);
 	g->changed_ns = x->now_ns;
 	expose_collectives_add(&x->collectives, (uint32_t)(g - x->groups), s, x->now_ns);
@@ -628,7 +630,7 @@ static int device(struct expose *x, const struct ct_device *d)
 	text = strndup(d->name, d->name_len);
 	if (!text)
 		return -ENOMEM;
-	model = value_of(text);
+	model = expose_value_of(text);
 	free(text);
 	free(to->model);
 	to->model = model;
@@ -669,8 +671,8 @@ int expose_event(struct expose *x, const struct event *ev)
 	case CT_CALL_COUNT: return call_count(x, ev);
 	case CT_PROCESS:
 	case CT_EXEC:
-	case CT_PROCESS_INFO: look_again(x, ev); return 0;
-	case CT_NAME: name(x, ev); return 0;
+	case CT_PROCESS_INFO: expose_look_again(x, ev); return 0;
+	case CT_NAME: expose_name(x, ev); return 0;
 	case CT_DEVICE: return device(x, (const struct ct_device *)ev->rec);
 	case CT_COUNTER: counter(x, ev); return 0;
 	case CT_SCOPE_BEGIN: collective(x, ev); return 0;

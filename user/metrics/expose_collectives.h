@@ -6,7 +6,7 @@
 #ifndef CT_EXPOSE_COLLECTIVES_H
 #define CT_EXPOSE_COLLECTIVES_H
 
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 #include "../event/event.h"
 
 #define COLLECTIVES_MAX 4096		    /* series */
@@ -28,7 +28,7 @@ struct collective_series {
 };
 
 struct expose_collectives {
-	struct keyed series;
+	struct hashmap series;
 	uint32_t others; /* series of COLLECTIVES_OTHER; there is always room for them */
 };
 

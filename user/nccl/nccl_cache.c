@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../proc/elf_read.h"
-#include "../util/io/own_folder.h"
+#include "../util/own_folder.h"
 
 #define FOLDER "/run/cudatrace"
 #define MAGIC "ncclComm 1\n"  /* another number for another struct kept */

@@ -23,7 +23,7 @@ static const char *const member_names[NCCL_MEMBER_END] = {
 
 /* ---- the layout ---- */
 
-static bool fits(const struct dwarf_member *m, uint32_t size)
+static bool nccl_comm_fits(const struct dwarf_member *m, uint32_t size)
 {
 	return m->known && m->size == size && m->n == 1;
 }
@@ -31,16 +31,17 @@ static bool fits(const struct dwarf_member *m, uint32_t size)
 /* Are the members there that everything else depends on? */
 static bool is_usable(const struct nccl_layout *l)
 {
-	return fits(&l->members[NCCL_START_MAGIC], 8) && fits(&l->members[NCCL_END_MAGIC], 8) &&
+	return nccl_comm_fits(&l->members[NCCL_START_MAGIC], 8) &&
+	       nccl_comm_fits(&l->members[NCCL_END_MAGIC], 8) &&
 	       l->members[NCCL_START_MAGIC].offset < l->members[NCCL_END_MAGIC].offset &&
-	       fits(&l->members[NCCL_HASH], 8);
+	       nccl_comm_fits(&l->members[NCCL_HASH], 8);
 }
 
 /* A member that is not what it should be counts as one that is not there. */
 static void drop_unusable(struct nccl_layout *l)
 {
 	for (int i = NCCL_RANK; i <= NCCL_DEVICE; i++)
-		if (!fits(&l->members[i], 4))
+		if (!nccl_comm_fits(&l->members[i], 4))
 			l->members[i].known = false;
 	if (l->members[NCCL_SEQ].size != 8)
 		l->members[NCCL_SEQ].known = false;

@@ -147,7 +147,7 @@ void nccl_finder_close(struct nccl_finder *f)
 	free(f);
 }
 
-static const struct library *known(struct library *l)
+static const struct library *nccl_find_known(struct library *l)
 {
 	if (l->job && atomic_load(&l->job->lease) == LEASE_DONE)
 		take_layout(l, l->job);
@@ -168,7 +168,7 @@ static const struct library *library_of(struct nccl_finder *f, int fd, uint32_t 
 		    f->files[i].size == st.st_size &&
 		    !memcmp(&f->files[i].changed, &st.st_ctim, sizeof(st.st_ctim))) {
 			close(fd);
-			return known(&f->files[i]);
+			return nccl_find_known(&f->files[i]);
 		}
 	if (f->nfiles == FILES) {
 		close(fd);
@@ -237,7 +237,7 @@ static int read_target(void *ctx, uint64_t addr, void *buf, size_t len)
 }
 
 /* Adds the communicator at an address if there is one. Returns 0, or -ENOMEM. */
-static int add(struct nccl_process *p, struct target *t, uint64_t addr)
+static int nccl_find_add(struct nccl_process *p, struct target *t, uint64_t addr)
 {
 	struct nccl_comm c;
 
@@ -268,7 +268,7 @@ static int from_list(struct nccl_process *p, struct target *t, uint64_t bias)
 	p->cut = n == room;
 	for (int i = 0; i < n && !err; i++)
 		if (list[i])
-			err = add(p, t, list[i]);
+			err = nccl_find_add(p, t, list[i]);
 	free(list);
 	return err;
 }
@@ -301,12 +301,12 @@ static int search_map(struct nccl_process *p, struct target *t, const struct tar
 			return n == -ENOMEM ? n : 0;
 		}
 		for (int i = 0; i < n && !err; i++)
-			err = add(p, t, found[i] - start);
+			err = nccl_find_add(p, t, found[i] - start);
 	}
 	return err;
 }
 
-static int search(struct nccl_process *p, struct target *t)
+static int nccl_find_search(struct nccl_process *p, struct target *t)
 {
 	uint64_t until_ns = now_ns() + SEARCH_NS;
 	const struct target_map *maps;
@@ -321,7 +321,7 @@ static int search(struct nccl_process *p, struct target *t)
 
 /* ---- a process ---- */
 
-static void describe(struct nccl_process *p, struct target *t, const struct target_map *m)
+static void nccl_find_describe(struct nccl_process *p, struct target *t, const struct target_map *m)
 {
 	size_t len = strlen(m->path), room = sizeof(p->library) - 1;
 	ssize_t n = target_proc(t, "comm", p->comm, sizeof(p->comm));
@@ -331,7 +331,7 @@ static void describe(struct nccl_process *p, struct target *t, const struct targ
 	p->comm[strcspn(p->comm, "\n")] = '\0';
 }
 
-static int look(struct nccl_finder *f, struct target *t, struct nccl_process *p)
+static int nccl_find_look(struct nccl_finder *f, struct target *t, struct nccl_process *p)
 {
 	const struct target_map *m = library_map(t);
 	const struct library *l;
@@ -341,7 +341,7 @@ static int look(struct nccl_finder *f, struct target *t, struct nccl_process *p)
 
 	if (!m)
 		return 0;
-	describe(p, t, m);
+	nccl_find_describe(p, t, m);
 	fd = target_open_map(t, m);
 	if (fd < 0) {
 		p->why = why_not(fd == -ENOENT ? -EIO : fd);
@@ -356,7 +356,7 @@ static int look(struct nccl_finder *f, struct target *t, struct nccl_process *p)
 	p->layout = l->layout;
 	err = mapped ? from_list(p, t, bias) : 0;
 	if (!err && !p->ncomms)
-		err = search(p, t);
+		err = nccl_find_search(p, t);
 	return err ? err : 1;
 }
 
@@ -369,7 +369,7 @@ int nccl_find(struct nccl_finder *f, pid_t pid, struct nccl_process *p)
 	err = target_open(&t, pid, 0);
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	err = look(f, t, p);
+	err = nccl_find_look(f, t, p);
 	target_close(t);
 	if (err < 0)
 		nccl_process_free(p);

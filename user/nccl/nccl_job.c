@@ -34,7 +34,7 @@ void nccl_job_free(struct nccl_job *j)
 }
 
 /* By communicator, rank, process; the one that was looked at last comes first. */
-static int by_rank(const void *a, const void *b)
+static int nccl_job_by_rank(const void *a, const void *b)
 {
 	const struct nccl_member *x = a, *y = b;
 	int by;
@@ -53,7 +53,7 @@ static int by_rank(const void *a, const void *b)
 	return x->ts_ns > y->ts_ns ? -1 : x->ts_ns < y->ts_ns;
 }
 
-static bool same(const struct nccl_member *a, const struct nccl_member *b)
+static bool nccl_job_same(const struct nccl_member *a, const struct nccl_member *b)
 {
 	return a->hash == b->hash && a->rank == b->rank && a->pid == b->pid &&
 	       !strcmp(a->boot, b->boot) && !strcmp(a->host, b->host);
@@ -65,9 +65,9 @@ void nccl_job_sort(struct nccl_job *j)
 
 	if (!j->n)
 		return;
-	qsort(j->members, j->n, sizeof(*j->members), by_rank);
+	qsort(j->members, j->n, sizeof(*j->members), nccl_job_by_rank);
 	for (size_t i = 0; i < j->n; i++) {
-		if (n && same(&j->members[n - 1], &j->members[i]))
+		if (n && nccl_job_same(&j->members[n - 1], &j->members[i]))
 			nccl_threads_free(j->members[i].threads, j->members[i].nthreads);
 		else
 			j->members[n++] = j->members[i];
@@ -96,7 +96,7 @@ bool nccl_group_count(const struct nccl_member *m, const struct nccl_kind *k, ui
 	return false;
 }
 
-static void compare(const struct nccl_group *g, struct nccl_kind *k)
+static void nccl_job_compare(const struct nccl_group *g, struct nccl_kind *k)
 {
 	k->least = UINT64_MAX;
 	for (size_t i = 0; i < g->n; i++) {
@@ -125,7 +125,7 @@ size_t nccl_group_next(const struct nccl_job *j, size_t at, struct nccl_group *g
 			g->nseen++;
 	for (; g->nkinds < g->members[0].ncounts; g->nkinds++) {
 		g->kinds[g->nkinds].name = g->members[0].counts[g->nkinds].kind;
-		compare(g, &g->kinds[g->nkinds]);
+		nccl_job_compare(g, &g->kinds[g->nkinds]);
 	}
 	return end;
 }

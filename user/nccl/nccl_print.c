@@ -14,7 +14,7 @@
 #define THREADS_NAMED 16 /* of those that do the same, beside the first */
 #define UNSEEN_MAX 1024	 /* ranks that one line of JSON lists */
 
-static void put_name(struct out *o, const char *s, size_t max)
+static void nccl_print_put_name(struct out *o, const char *s, size_t max)
 {
 	out_plain(o, s, strnlen(s, max));
 }
@@ -124,7 +124,7 @@ static void put_kind(struct out *o, const struct nccl_group *g, const struct ncc
 
 	for (int i = 0; i < BEHIND_MAX && next_behind(g, k, !i, b.n, &b.n); i++) {
 		out_str(o, "  ");
-		put_name(o, k->name, NCCL_KIND_BYTES);
+		nccl_print_put_name(o, k->name, NCCL_KIND_BYTES);
 		out_fmt(o, " #%" PRIu64 ": ", b.n + 1);
 		put_ranks(o, g, is_at, &b);
 		if (b.n)
@@ -215,24 +215,24 @@ static void put_thread(struct out *o, const struct nccl_member *m, int at, bool 
 	const struct nccl_thread *t = &m->threads[at];
 
 	out_fmt(o, "    thread %u (", t->tid);
-	put_name(o, t->name, sizeof(t->name));
+	nccl_print_put_name(o, t->name, sizeof(t->name));
 	out_char(o, ')');
 	if (t->inside[0]) {
 		out_str(o, " is inside ");
-		put_name(o, t->inside, sizeof(t->inside));
+		nccl_print_put_name(o, t->inside, sizeof(t->inside));
 	} else if (t->state[0]) {
 		out_char(o, ' ');
-		put_name(o, t->state, sizeof(t->state));
+		nccl_print_put_name(o, t->state, sizeof(t->state));
 		if (t->wait[0]) {
 			out_str(o, " in ");
-			put_name(o, t->wait, sizeof(t->wait));
+			nccl_print_put_name(o, t->wait, sizeof(t->wait));
 		}
 	}
 	put_others(o, m, at);
 	out_char(o, '\n');
 	for (int i = 0; frames && i < t->nframes; i++) {
 		out_str(o, "        ");
-		put_name(o, t->frames[i], FRAME_MAX);
+		nccl_print_put_name(o, t->frames[i], FRAME_MAX);
 		out_str(o, " [python]\n");
 	}
 }
@@ -244,11 +244,11 @@ static void put_member(struct out *o, const struct nccl_group *g, const struct n
 	bool absent = nccl_group_lags(g, m);
 
 	out_fmt(o, "  rank %d%s: ", m->rank, absent ? ", absent" : "");
-	put_name(o, m->comm, sizeof(m->comm));
+	nccl_print_put_name(o, m->comm, sizeof(m->comm));
 	out_fmt(o, ", PID %u", m->pid);
 	if (merged && m->host[0]) {
 		out_str(o, ", on ");
-		put_name(o, m->host, sizeof(m->host));
+		nccl_print_put_name(o, m->host, sizeof(m->host));
 	}
 	out_char(o, '\n');
 	for (int i = 0; i < m->nthreads; i++)
@@ -273,7 +273,7 @@ static void put_last(struct out *o, const struct nccl_group *g)
 	for (int i = 0; i < g->nkinds; i++)
 		if (g->kinds[i].most) {
 			out_str(o, shown++ ? ", " : "");
-			put_name(o, g->kinds[i].name, NCCL_KIND_BYTES);
+			nccl_print_put_name(o, g->kinds[i].name, NCCL_KIND_BYTES);
 			out_fmt(o, " #%" PRIu64, g->kinds[i].most);
 		}
 	if (!shown)
@@ -291,8 +291,8 @@ static void put_unseen(struct out *o, const struct nccl_group *g, bool merged)
 	out_str(o, "  ");
 	put_ranks(o, &all, is_unseen, NULL);
 	out_str(o, merged ? " not been seen: in none of the files\n"
-			  : " not been seen on this machine (stuck --merge puts the "
-			    "answers of several machines together)\n");
+			  : " not been seen on this machine (stuck --merge puts the answers of "
+			    "several machines together)\n");
 }
 
 static void put_group(struct out *o, const struct nccl_job *j, const struct nccl_group *g,
@@ -345,8 +345,8 @@ int nccl_job_print(const struct nccl_job *j, struct out *o)
 		if (!g.still && j->merged) {
 			out_fmt(o,
 				"communicator 0x%" PRIx64
-				": its ranks cannot be compared: they went "
-				"on between the looks, or do not agree how many they are\n",
+				": its ranks cannot be compared: they went on between the looks, "
+				"or do not agree how many they are\n",
 				g.members[0].hash);
 			put_unseen(o, &g, true);
 			shown++;
@@ -480,18 +480,18 @@ void nccl_job_print_unknown(const struct nccl_job *j, struct out *o)
 	for (size_t i = 0; i < j->nunknown && i < MEMBERS_SHOWN; i++) {
 		const struct nccl_unknown *u = &j->unknown[i];
 
-		put_name(o, u->comm, sizeof(u->comm));
+		nccl_print_put_name(o, u->comm, sizeof(u->comm));
 		out_fmt(o, ", PID %u", u->pid);
 		if (u->host[0]) {
 			out_str(o, ", on ");
-			put_name(o, u->host, sizeof(u->host));
+			nccl_print_put_name(o, u->host, sizeof(u->host));
 		}
 		out_str(o, ", rank ?: ");
 		if (u->library[0]) {
-			put_name(o, u->library, sizeof(u->library));
+			nccl_print_put_name(o, u->library, sizeof(u->library));
 			out_str(o, ": ");
 		}
-		put_name(o, u->why, sizeof(u->why));
+		nccl_print_put_name(o, u->why, sizeof(u->why));
 		out_char(o, '\n');
 	}
 }

@@ -27,7 +27,7 @@ static bool late(struct walk *w)
 	return ++w->entries % LOOK_EVERY == 0 && now_ns() > w->until_ns;
 }
 
-static const char *name_of(const struct walk *w, Dwarf_Die *die)
+static const char *dwarf_layout_name_of(const struct walk *w, Dwarf_Die *die)
 {
 	Dwarf_Attribute attr, *a = dwarf_attr_integrate(die, DW_AT_name, &attr);
 
@@ -36,12 +36,12 @@ static const char *name_of(const struct walk *w, Dwarf_Die *die)
 
 static bool is_named(const struct walk *w, Dwarf_Die *die, const char *name)
 {
-	const char *s = name_of(w, die);
+	const char *s = dwarf_layout_name_of(w, die);
 
 	return s && !strcmp(s, name);
 }
 
-static bool number_of(Dwarf_Die *die, unsigned int what, uint64_t *out)
+static bool dwarf_layout_number_of(Dwarf_Die *die, unsigned int what, uint64_t *out)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word v;
@@ -53,7 +53,7 @@ static bool number_of(Dwarf_Die *die, unsigned int what, uint64_t *out)
 }
 
 /* The type of an entry behind its typedefs and qualifiers. */
-static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
+static bool dwarf_layout_type_of(Dwarf_Die *die, Dwarf_Die *type)
 {
 	Dwarf_Attribute attr;
 
@@ -84,7 +84,8 @@ static uint32_t elements(Dwarf_Die *array)
 	if (dwarf_child(array, &child) || dwarf_tag(&child) != DW_TAG_subrange_type ||
 	    dwarf_siblingof(&child, &more) != 1)
 		return 0;
-	if (!number_of(&child, DW_AT_count, &n) && number_of(&child, DW_AT_upper_bound, &n))
+	if (!dwarf_layout_number_of(&child, DW_AT_count, &n) &&
+	    dwarf_layout_number_of(&child, DW_AT_upper_bound, &n))
 		n++;
 	return n <= ELEMENTS_MAX ? (uint32_t)n : 0;
 }
@@ -96,19 +97,20 @@ static void fill_member(struct dwarf_member *m, Dwarf_Die *die)
 	uint32_t n = 1;
 
 	if (dwarf_hasattr(die, DW_AT_bit_size) ||
-	    !number_of(die, DW_AT_data_member_location, &offset) || !type_of(die, &type))
+	    !dwarf_layout_number_of(die, DW_AT_data_member_location, &offset) ||
+	    !dwarf_layout_type_of(die, &type))
 		return;
 	if (dwarf_tag(&type) == DW_TAG_array_type) {
 		n = elements(&type);
 		element = type;
-		if (!n || !type_of(&element, &type))
+		if (!n || !dwarf_layout_type_of(&element, &type))
 			return;
 	}
 	switch (dwarf_tag(&type)) {
 	case DW_TAG_pointer_type: size = sizeof(uint64_t); break;
 	case DW_TAG_base_type:
 	case DW_TAG_enumeration_type:
-		if (number_of(&type, DW_AT_byte_size, &size) &&
+		if (dwarf_layout_number_of(&type, DW_AT_byte_size, &size) &&
 		    (size == 1 || size == 2 || size == 4 || size == 8))
 			break;
 		return;
@@ -162,7 +164,7 @@ static bool is_struct(const struct walk *w, Dwarf_Die *die, uint64_t *bytes)
 {
 	return (dwarf_tag(die) == DW_TAG_structure_type || dwarf_tag(die) == DW_TAG_class_type) &&
 	       is_named(w, die, w->want->structure) && !dwarf_hasattr(die, DW_AT_declaration) &&
-	       number_of(die, DW_AT_byte_size, bytes) && *bytes;
+	       dwarf_layout_number_of(die, DW_AT_byte_size, bytes) && *bytes;
 }
 
 /* Keeps the names of an enumeration if it is the one. */
@@ -177,11 +179,11 @@ static void fill_names(struct walk *w, Dwarf_Die *die)
 		return;
 	found = dwarf_child(die, &child);
 	for (int n = 0; !found && n < ENTRIES_MAX && !late(w); n++) {
-		const char *name = name_of(w, &child);
+		const char *name = dwarf_layout_name_of(w, &child);
 		uint64_t v;
 
 		if (dwarf_tag(&child) == DW_TAG_enumerator && name &&
-		    number_of(&child, DW_AT_const_value, &v)) {
+		    dwarf_layout_number_of(&child, DW_AT_const_value, &v)) {
 			is_it |= !strcmp(name, want->enumerator);
 			if (v < (uint64_t)want->nnames && !want->names[v][0] &&
 			    strlen(name) < sizeof(want->names[v]))
@@ -219,7 +221,7 @@ static int search_unit(struct walk *w, Dwarf_Die *unit)
 	return err ? err : here;
 }
 
-static int search(struct walk *w, Dwarf *dwarf)
+static int dwarf_layout_search(struct walk *w, Dwarf *dwarf)
 {
 	Dwarf_Off off = 0, next;
 	size_t header;
@@ -263,7 +265,8 @@ int dwarf_layout(int fd, struct dwarf_wanted *want, uint64_t until_ns)
 		return -ENOEXEC;
 	dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 	w.info = dwarf_section(elf, ".debug_info");
-	err = dwarf && is_whole(dwarf) && dwarf_strings_end(dwarf) ? search(&w, dwarf) : -ENODATA;
+	err = dwarf && is_whole(dwarf) && dwarf_strings_end(dwarf) ? dwarf_layout_search(&w, dwarf)
+								   : -ENODATA;
 	if (dwarf)
 		dwarf_end(dwarf);
 	elf_end(elf);

@@ -321,7 +321,7 @@ struct query {
 	void *ctx;
 };
 
-static bool wanted(const struct query *q, const char *name)
+static bool elf_read_wanted(const struct query *q, const char *name)
 {
 	if (!q->begins)
 		return true;
@@ -333,8 +333,8 @@ static bool wanted(const struct query *q, const char *name)
 
 /* Reads the names in pieces. A piece overlaps the next by the length of the longest name, and zero
  * bytes follow the last piece. */
-static int names(const struct elf_file *f, const Elf64_Shdr *strs, const struct want *w, size_t n,
-		 const struct query *q)
+static int elf_read_names(const struct elf_file *f, const Elf64_Shdr *strs, const struct want *w,
+			  size_t n, const struct query *q)
 {
 	uint32_t nchunks = (uint32_t)((strs->sh_size + STR_CHUNK - 1) / STR_CHUNK), *order, *first;
 	int err = by_chunk(w, n, nchunks, &order, &first);
@@ -361,7 +361,7 @@ static int names(const struct elf_file *f, const Elf64_Shdr *strs, const struct 
 					       .type = s->type,
 					       .defined = s->defined };
 
-			if (wanted(q, sym.name))
+			if (elf_read_wanted(q, sym.name))
 				err = q->fn(q->ctx, &sym);
 			if (!err && !(i % SYM_CHUNK))
 				err = in_time(f);
@@ -394,7 +394,7 @@ static int table(const struct elf_file *f, const Elf64_Shdr *sh, const struct qu
 
 		err = collect(f, off, now, strs->sh_size, q->types, &w, &n);
 		if (!err && n)
-			err = names(f, strs, w, n, q);
+			err = elf_read_names(f, strs, w, n, q);
 		free(w);
 		off += now * sizeof(Elf64_Sym);
 		left -= now;

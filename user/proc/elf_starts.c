@@ -17,7 +17,7 @@
 #define TABLE_RELATIVE_4 0x3b /* DW_EH_PE_datarel | DW_EH_PE_sdata4 */
 #define HEAD 12		      /* bytes before the table */
 
-static int by_address(const void *a, const void *b)
+static int elf_starts_by_address(const void *a, const void *b)
 {
 	const struct elf_start *x = a, *y = b;
 
@@ -48,7 +48,7 @@ static int read_table(const struct elf_file *f, const Elf64_Phdr *p, struct elf_
 					    p->p_vaddr + (uint64_t)(int64_t)pairs[2ULL * i + 1] };
 	free(pairs);
 	if (!err)
-		qsort(s->list, s->n, sizeof(*s->list), by_address);
+		qsort(s->list, s->n, sizeof(*s->list), elf_starts_by_address);
 	return err;
 }
 

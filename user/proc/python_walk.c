@@ -96,7 +96,7 @@ static int find_frame(struct target *t, const struct ct_python *p, uint64_t tid,
 	return err;
 }
 
-static uint64_t word_at(const uint8_t *bytes, unsigned int at)
+static uint64_t python_walk_word_at(const uint8_t *bytes, unsigned int at)
 {
 	uint64_t word;
 
@@ -120,14 +120,16 @@ static int take_frame(struct target *t, const struct ct_python *p, const uint8_t
 	__u64 words[CT_PY_CHECK_WORDS];
 	int err;
 
-	f->code = word_at(raw, p->frame_code) & ~7ULL; /* 3.14 has flags in the lowest bits */
+	f->code = python_walk_word_at(raw, p->frame_code) &
+		  ~7ULL; /* 3.14 has flags in the lowest bits */
 	err = target_read(t, f->code + p->code_check, words, sizeof(words));
 	if (err)
 		return err;
 	f->check = ct_py_check(words);
 	f->instr = p->code_instrs == CT_PY_NONE
-			   ? (uint32_t)word_at(raw, p->frame_instr) * 2
-			   : (uint32_t)(word_at(raw, p->frame_instr) - f->code - p->code_instrs);
+			   ? (uint32_t)python_walk_word_at(raw, p->frame_instr) * 2
+			   : (uint32_t)(python_walk_word_at(raw, p->frame_instr) - f->code -
+					p->code_instrs);
 	f->flags = p->frame_entry == CT_PY_EACH ||
 				   (p->frame_entry != CT_PY_NONE && raw[p->frame_entry])
 			   ? CT_PY_ENTRY
@@ -169,7 +171,7 @@ int python_walk(struct target *t, const struct ct_python *p, pid_t tid, struct c
 				break;
 			entered = out[n++].flags & CT_PY_ENTRY;
 		}
-		frame = word_at(raw, p->frame_previous);
+		frame = python_walk_word_at(raw, p->frame_previous);
 	}
 	if (cut)
 		*cut = err != 0;
@@ -234,19 +236,19 @@ int python_read_code(struct target *t, const struct ct_python *p, uint64_t code,
 	c->code = code;
 	c->check = ct_py_check(words);
 	c->version = p->version;
-	n = read_str(t, p, word_at((uint8_t *)words, p->code_qualname - p->code_check), c->bytes,
-		     CT_PY_NAME, &c->name_kind);
+	n = read_str(t, p, python_walk_word_at((uint8_t *)words, p->code_qualname - p->code_check),
+		     c->bytes, CT_PY_NAME, &c->name_kind);
 	if (n < 0)
 		return (int)n;
 	c->name_len = (uint16_t)n;
 	at += (n + 7) & ~7;
-	n = read_str(t, p, word_at((uint8_t *)words, p->code_filename - p->code_check),
+	n = read_str(t, p, python_walk_word_at((uint8_t *)words, p->code_filename - p->code_check),
 		     c->bytes + at, CT_PY_FILE, &c->file_kind);
 	if (n < 0)
 		return (int)n;
 	c->file_len = (uint16_t)n;
 	at += (n + 7) & ~7;
-	table = word_at((uint8_t *)words, p->code_linetable - p->code_check);
+	table = python_walk_word_at((uint8_t *)words, p->code_linetable - p->code_check);
 	/* if the table cannot be read, only the line is missing, not the name */
 	err = read_word(t, table + p->bytes_size, &len);
 	if (!err) {

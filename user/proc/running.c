@@ -60,7 +60,7 @@ static ssize_t read_file(pid_t pid, pid_t tid, const char *name, char *buf, size
 }
 
 /* Of "1234 (name) S ...": the name may contain anything. */
-static bool describe(pid_t pid, pid_t tid, struct running_thread *t)
+static bool running_describe(pid_t pid, pid_t tid, struct running_thread *t)
 {
 	char buf[512], *name, *end;
 
@@ -87,7 +87,7 @@ int running_named(const char *name, pid_t **list)
 		struct running_thread t;
 		pid_t pid = (*list)[i];
 
-		if (pid != getpid() && describe(pid, pid, &t) && t.state != 'Z' &&
+		if (pid != getpid() && running_describe(pid, pid, &t) && t.state != 'Z' &&
 		    !strncmp(t.name, name, sizeof(t.name) - 1))
 			(*list)[kept++] = pid;
 	}
@@ -103,7 +103,7 @@ int running_threads(pid_t pid, struct running_thread *threads, int max)
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	n = numbers(path, &list);
 	for (int i = 0; i < n && have < max; i++)
-		have += describe(pid, list[i], &threads[have]);
+		have += running_describe(pid, list[i], &threads[have]);
 	free(list);
 	return n < 0 ? n : have;
 }

@@ -49,15 +49,15 @@ struct target {
 };
 
 /* A task for a worker. Its operation fills in result, and buf if it reads. */
-struct errand {
+struct timed_read {
 	struct bounded_job job;
-	void (*op)(struct errand *);
+	void (*op)(struct timed_read *);
 	struct reach *in;
 	const char *what; /* for messages */
 	uint64_t addr;
 	size_t len; /* size of buf, or bytes read of a text */
 	/* either the operation allocates it for a text, or it is allocated together with the
-	 * errand */
+	 * read */
 	char *buf;
 	ssize_t result;
 	bool opens;		  /* the result is a descriptor */
@@ -188,40 +188,40 @@ uint32_t target_uid(const struct target *t)
 	return t->uid;
 }
 
-/* ---- errands ---- */
+/* ---- timed reads ---- */
 
-static void errand_free(struct errand *e)
+static void timed_read_free(struct timed_read *e)
 {
 	free(e->buf);
 	free(e);
 }
 
-static void errand_run(struct bounded_job *job)
+static void timed_read_run(struct bounded_job *job)
 {
-	struct errand *e = (struct errand *)job;
+	struct timed_read *e = (struct timed_read *)job;
 
 	e->op(e);
 }
 
-static void errand_drop(struct bounded_job *job)
+static void timed_read_drop(struct bounded_job *job)
 {
-	struct errand *e = (struct errand *)job;
+	struct timed_read *e = (struct timed_read *)job;
 
 	if (e->opens && e->result >= 0)
 		close((int)e->result);
 	reach_close(e->in);
-	errand_free(e);
+	timed_read_free(e);
 }
 
-/* Makes an errand with a buffer of `size` bytes and a name or path. NULL: no memory. */
-static struct errand *errand_make(void (*op)(struct errand *), const char *what, size_t size,
-				  const char *path)
+/* Makes a timed read with a buffer of `size` bytes and a name or path. NULL: no memory. */
+static struct timed_read *timed_read_make(void (*op)(struct timed_read *), const char *what,
+					  size_t size, const char *path)
 {
-	struct errand *e = calloc(1, sizeof(*e) + strlen(path) + 1);
+	struct timed_read *e = calloc(1, sizeof(*e) + strlen(path) + 1);
 
 	if (!e)
 		return NULL;
-	e->job = (struct bounded_job){ .run = errand_run, .drop = errand_drop };
+	e->job = (struct bounded_job){ .run = timed_read_run, .drop = timed_read_drop };
 	e->op = op;
 	e->what = what;
 	e->len = size;
@@ -252,7 +252,7 @@ static int reach_again(struct target *t)
 	return err;
 }
 
-static void tell(struct target *t, const char *what)
+static void target_tell(struct target *t, const char *what)
 {
 	if (!t->reported)
 		msg_warn("process %d: its %s could not be read within %u ms; its page or file may "
@@ -262,9 +262,9 @@ static void tell(struct target *t, const char *what)
 	t->reported = true;
 }
 
-/* Lets a worker do the errand. Returns 0 if the errand's result is valid. Otherwise returns -errno,
- * and the caller no longer owns the errand. */
-static int send_out(struct target *t, struct errand *e)
+/* Lets a worker do the read. Returns 0 if the read's result is valid. Otherwise returns -errno,
+ * and the caller no longer owns the read. */
+static int send_out(struct target *t, struct timed_read *e)
 {
 	const char *what = e ? e->what : "";
 	int err = !e ? -ENOMEM : t->in ? 0 : reach_again(t);
@@ -278,15 +278,15 @@ static int send_out(struct target *t, struct errand *e)
 	if (err == -ETIMEDOUT && t->in) {
 		t->in = NULL;
 		t->again_ns = now_ns() + AGAIN_NS;
-		tell(t, what);
+		target_tell(t, what);
 	} else if (e) {
-		errand_free(e);
+		timed_read_free(e);
 	}
 	return err;
 }
 
-/* The same, for an errand of which only the result is needed. */
-static ssize_t send_for_result(struct target *t, struct errand *e)
+/* The same, for a timed read of which only the result is needed. */
+static ssize_t send_for_result(struct target *t, struct timed_read *e)
 {
 	ssize_t result;
 	int err = send_out(t, e);
@@ -294,11 +294,11 @@ static ssize_t send_for_result(struct target *t, struct errand *e)
 	if (err)
 		return err;
 	result = e->result;
-	errand_free(e);
+	timed_read_free(e);
 	return result;
 }
 
-static void read_proc_file(struct errand *e)
+static void read_proc_file(struct timed_read *e)
 {
 	int fd = openat(e->in->dir, e->path, O_RDONLY | O_CLOEXEC), err;
 	size_t n = 0;
@@ -319,7 +319,8 @@ static void read_proc_file(struct errand *e)
 
 ssize_t target_proc(struct target *t, const char *name, char *buf, size_t size)
 {
-	struct errand *e = errand_make(read_proc_file, "arguments and environment", size, name);
+	struct timed_read *e =
+		timed_read_make(read_proc_file, "arguments and environment", size, name);
 	int err = send_out(t, e);
 	ssize_t n;
 
@@ -330,7 +331,7 @@ ssize_t target_proc(struct target *t, const char *name, char *buf, size_t size)
 		memcpy(buf, e->buf, (size_t)n);
 		buf[n] = '\0';
 	}
-	errand_free(e);
+	timed_read_free(e);
 	return n;
 }
 
@@ -347,7 +348,7 @@ ssize_t target_exe(struct target *t, char *buf, size_t size)
 /* ---- a process without its main thread ---- */
 
 /* Returns the directory through which the process's memory and files can be read. */
-static int live(const struct reach *t)
+static int target_live(const struct reach *t)
 {
 	return t->thread >= 0 ? t->thread : t->dir;
 }
@@ -391,7 +392,7 @@ static bool find_thread(struct reach *t)
 	struct dirent *e;
 	DIR *tasks;
 
-	if (shows_memory(live(t)))
+	if (shows_memory(target_live(t)))
 		return false;
 	fd = openat(t->dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	tasks = fd >= 0 ? fdopendir(fd) : NULL;
@@ -422,7 +423,7 @@ static ssize_t read_some(struct reach *t, uint64_t addr, void *buf, size_t len)
 	if (addr > INT64_MAX)
 		return -EFAULT;
 	if (opened) {
-		t->mem = openat(live(t), "mem", O_RDONLY | O_CLOEXEC);
+		t->mem = openat(target_live(t), "mem", O_RDONLY | O_CLOEXEC);
 		if (t->mem < 0 && errno != ENOENT && errno != ESRCH)
 			return -errno;
 	}
@@ -443,7 +444,7 @@ static ssize_t read_some(struct reach *t, uint64_t addr, void *buf, size_t len)
 	return find_thread(t) ? read_some(t, addr, buf, len) : -ESRCH;
 }
 
-static void read_memory(struct errand *e)
+static void read_memory(struct timed_read *e)
 {
 	size_t have = 0;
 
@@ -460,7 +461,7 @@ static void read_memory(struct errand *e)
 
 int target_read(struct target *t, uint64_t addr, void *buf, size_t len)
 {
-	struct errand *e = len ? errand_make(read_memory, "memory", len, "") : NULL;
+	struct timed_read *e = len ? timed_read_make(read_memory, "memory", len, "") : NULL;
 	int err;
 
 	if (!len)
@@ -473,11 +474,11 @@ int target_read(struct target *t, uint64_t addr, void *buf, size_t len)
 	err = (int)e->result;
 	if (!err)
 		memcpy(buf, e->buf, len);
-	errand_free(e);
+	timed_read_free(e);
 	return err;
 }
 
-static void read_string(struct errand *e)
+static void read_string(struct timed_read *e)
 {
 	size_t have = 0, size = e->len;
 
@@ -504,7 +505,7 @@ static void read_string(struct errand *e)
 
 ssize_t target_read_string(struct target *t, uint64_t addr, char *buf, size_t size)
 {
-	struct errand *e = size ? errand_make(read_string, "memory", size, "") : NULL;
+	struct timed_read *e = size ? timed_read_make(read_string, "memory", size, "") : NULL;
 	ssize_t n;
 	int err;
 
@@ -518,15 +519,15 @@ ssize_t target_read_string(struct target *t, uint64_t addr, char *buf, size_t si
 	n = e->result;
 	if (n >= 0 || n == -E2BIG)
 		memcpy(buf, e->buf, n >= 0 ? (size_t)n + 1 : size);
-	errand_free(e);
+	timed_read_free(e);
 	return n;
 }
 
-static void read_pagemap(struct errand *e)
+static void read_pagemap(struct timed_read *e)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = e->addr / page,
 		 n = (e->end - 1) / page - first + 1, *entries;
-	int fd = openat(live(e->in), "pagemap", O_RDONLY | O_CLOEXEC);
+	int fd = openat(target_live(e->in), "pagemap", O_RDONLY | O_CLOEXEC);
 
 	entries = calloc(n, sizeof(*entries));
 	e->result = fd < 0 ? -errno : !entries ? -ENOMEM : 1;
@@ -545,7 +546,7 @@ static void read_pagemap(struct errand *e)
 
 int target_is_as_in_file(struct target *t, uint64_t addr, size_t len)
 {
-	struct errand *e = errand_make(read_pagemap, "memory", 0, "");
+	struct timed_read *e = timed_read_make(read_pagemap, "memory", 0, "");
 
 	if (e) {
 		e->addr = addr;
@@ -556,11 +557,11 @@ int target_is_as_in_file(struct target *t, uint64_t addr, size_t len)
 
 /* ---- search ---- */
 
-#define SEARCH_NS (LIMIT_MS * 1000000ULL / 4) /* time of one errand */
+#define SEARCH_NS (LIMIT_MS * 1000000ULL / 4) /* time of one read */
 #define SEARCH_PAGES 512		      /* looked at together */
 
 struct search {
-	struct errand *e;
+	struct timed_read *e;
 	uint64_t word, page;
 	int pagemap, max, n;
 	uint64_t *found;
@@ -616,13 +617,13 @@ static bool search_pages(struct search *s, uint64_t first, size_t n)
 }
 
 /* e->buf has the word and, afterwards, what was found; e->addr is where it has come to. */
-static void search_memory(struct errand *e)
+static void search_memory(struct timed_read *e)
 {
 	uint64_t until_ns = now_ns() + SEARCH_NS;
 	struct search s = {
 		.e = e,
 		.page = (uint64_t)sysconf(_SC_PAGESIZE),
-		.pagemap = openat(live(e->in), "pagemap", O_RDONLY | O_CLOEXEC),
+		.pagemap = openat(target_live(e->in), "pagemap", O_RDONLY | O_CLOEXEC),
 		.max = (int)(e->len / 8),
 		.found = (uint64_t *)(void *)e->buf,
 	};
@@ -650,7 +651,7 @@ static void search_memory(struct errand *e)
 int target_find_word(struct target *t, uint64_t *at, uint64_t end, uint64_t word, uint64_t *found,
 		     int max)
 {
-	struct errand *e = errand_make(search_memory, "memory", (size_t)max * 8, "");
+	struct timed_read *e = timed_read_make(search_memory, "memory", (size_t)max * 8, "");
 	int err;
 
 	if (e) {
@@ -666,7 +667,7 @@ int target_find_word(struct target *t, uint64_t *at, uint64_t end, uint64_t word
 		*at = e->addr;
 		memcpy(found, e->buf, (size_t)err * 8);
 	}
-	errand_free(e);
+	timed_read_free(e);
 	return err;
 }
 
@@ -675,7 +676,7 @@ int target_find_word(struct target *t, uint64_t *at, uint64_t end, uint64_t word
 static int read_text(struct reach *t, char **text, size_t *len)
 {
 	size_t cap = 65536, have = 0;
-	int fd = openat(live(t), "maps", O_RDONLY | O_CLOEXEC), err = 0;
+	int fd = openat(target_live(t), "maps", O_RDONLY | O_CLOEXEC), err = 0;
 	char *buf;
 
 	if (fd < 0)
@@ -745,7 +746,7 @@ static bool parse_line(char *s, struct target_map *m)
 	return m->end > m->start;
 }
 
-static void read_maps(struct errand *e)
+static void read_maps(struct timed_read *e)
 {
 	int err = read_text(e->in, &e->buf, &e->len);
 
@@ -756,7 +757,7 @@ static void read_maps(struct errand *e)
 
 int target_refresh(struct target *t)
 {
-	struct errand *e = errand_make(read_maps, "mappings", 0, "");
+	struct timed_read *e = timed_read_make(read_maps, "mappings", 0, "");
 	struct target_map *maps = NULL;
 	char *text, *keep, *line, *save = NULL;
 	int n = 0, err = send_out(t, e);
@@ -769,7 +770,7 @@ int target_refresh(struct target *t)
 	text = e->buf;
 	len = e->len;
 	e->buf = NULL;
-	errand_free(e);
+	timed_read_free(e);
 	if (err)
 		return err;
 	changed = !t->mapped || len != t->text_len;
@@ -849,22 +850,22 @@ static int open_root(struct reach *in)
 {
 	/* O_PATH: this does not ask a file server */
 	if (in->root < 0)
-		in->root = openat(live(in), "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		in->root = openat(target_live(in), "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (in->root < 0 && errno == ENOENT && find_thread(in))
-		in->root = openat(live(in), "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		in->root = openat(target_live(in), "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return in->root >= 0 ? in->root : -errno;
 }
 
-static int open_mapped(struct errand *e)
+static int open_mapped(struct timed_read *e)
 {
 	struct stat st;
 	char name[64];
 	int fd;
 
 	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, e->start, e->end);
-	fd = open_link(live(e->in), name);
+	fd = open_link(target_live(e->in), name);
 	if (fd == -ENOENT && find_thread(e->in))
-		fd = open_link(live(e->in), name);
+		fd = open_link(target_live(e->in), name);
 	/* without CAP_CHECKPOINT_RESTORE, open it by its path below the process's root, if it is
 	 * still the same file */
 	if ((fd == -EPERM || fd == -EACCES) && e->path[0] == '/' && open_root(e->in) >= 0) {
@@ -877,7 +878,7 @@ static int open_mapped(struct errand *e)
 	return fd;
 }
 
-static void open_map(struct errand *e)
+static void open_map(struct timed_read *e)
 {
 	struct statfs fs;
 	int fd = open_mapped(e);
@@ -891,7 +892,7 @@ static void open_map(struct errand *e)
 
 int target_open_map(struct target *t, const struct target_map *m)
 {
-	struct errand *e = m->ino ? errand_make(open_map, "files", 0, m->path) : NULL;
+	struct timed_read *e = m->ino ? timed_read_make(open_map, "files", 0, m->path) : NULL;
 
 	if (!m->ino)
 		return -EINVAL;
@@ -904,7 +905,7 @@ int target_open_map(struct target *t, const struct target_map *m)
 	return (int)send_for_result(t, e);
 }
 
-static void open_path(struct errand *e)
+static void open_path(struct timed_read *e)
 {
 	int root = e->in ? open_root(e->in) : -ESRCH,
 	    fd = root >= 0 ? open_below(root, e->path, O_PATH) : root;
@@ -928,7 +929,7 @@ static void open_path(struct errand *e)
 
 int target_open_path(struct target *t, const char *path)
 {
-	struct errand *e = errand_make(open_path, "files", 0, path);
+	struct timed_read *e = timed_read_make(open_path, "files", 0, path);
 	int err;
 
 	if (e)
@@ -939,11 +940,11 @@ int target_open_path(struct target *t, const char *path)
 	if (!err)
 		err = (int)e->result;
 	if (e && err != -ETIMEDOUT)
-		errand_free(e);
+		timed_read_free(e);
 	return err;
 }
 
-static void open_root_errand(struct errand *e)
+static void open_root_timed(struct timed_read *e)
 {
 	e->result = open_root(e->in);
 }
@@ -953,5 +954,5 @@ int target_root(struct target *t)
 	/* it was found before, or can be had without looking for a thread */
 	if (t->in && t->in->root >= 0)
 		return t->in->root;
-	return (int)send_for_result(t, errand_make(open_root_errand, "root", 0, ""));
+	return (int)send_for_result(t, timed_read_make(open_root_timed, "root", 0, ""));
 }

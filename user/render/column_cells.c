@@ -134,7 +134,7 @@ static void put_command_line(struct cells *c, const struct process_info *i)
 	cells_made(c, COLUMN_COMMAND_LINE, from);
 }
 
-/* What a process is, in its own rows. */
+/* Fills in what a process is, in the rows of the process itself. */
 static void put_info(struct cells *c, const struct event *ev)
 {
 	const struct process_info *i = ev->proc->info;
@@ -150,8 +150,9 @@ static void put_info(struct cells *c, const struct event *ev)
 		put_command_line(c, i);
 }
 
-/* The scope around it: of an unknown one csv has "?" as its number, and others as its name. */
-static void put_scope(struct cells *c, const struct event *ev)
+/* Fills in the scope around the event. If it is unknown, csv has "?" as its number, and the other outputs have "?"
+ * as its name. */
+static void column_cells_put_scope(struct cells *c, const struct event *ev)
 {
 	if (ev->scope_id == CT_SCOPE_UNKNOWN)
 		cells_word(c, c->fields ? COLUMN_SCOPE_NAME : COLUMN_SCOPE, "?");
@@ -161,7 +162,7 @@ static void put_scope(struct cells *c, const struct event *ev)
 		cells_raw(c, COLUMN_SCOPE_NAME, ev->scope->name, SCOPE_MAX_BYTES);
 }
 
-static void put_head(struct cells *c, const struct event *ev)
+static void column_cells_put_head(struct cells *c, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 
@@ -180,7 +181,7 @@ static void put_head(struct cells *c, const struct event *ev)
 		cells_word(c, COLUMN_GPU_UUID, ev->gpu->text);
 	}
 	cells_raw(c, COLUMN_THREAD, ev->thread, CT_COMM_LEN);
-	put_scope(c, ev);
+	column_cells_put_scope(c, ev);
 	if (c->fields)
 		put_signed(c, COLUMN_UNIX, (int64_t)(h->start_ns + c->o->realtime_offset_ns));
 }
@@ -199,7 +200,7 @@ static void put_status(struct cells *c, const char *name, int32_t ret)
 	cells_made(c, COLUMN_RESULT, from);
 }
 
-static void put_call(struct cells *c, const struct ct_call *call)
+static void column_cells_put_call(struct cells *c, const struct ct_call *call)
 {
 	cells_uint(c, COLUMN_DEPTH, call->depth);
 	if (!(call->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN)) &&
@@ -216,7 +217,7 @@ static void put_collective(struct cells *c, const struct ct_scope *s)
 		put_status(c, scope_error(s, more->ret), more->ret);
 }
 
-static void put_kernel(struct cells *c, const struct ct_kernel *k)
+static void column_cells_put_kernel(struct cells *c, const struct ct_kernel *k)
 {
 	for (int i = 0; i < 3; i++) {
 		cells_uint(c, COLUMN_GRID_X + i, k->grid[i]);
@@ -244,7 +245,7 @@ static void put_work(struct cells *c, const struct event *ev)
 		cells_uint(c, COLUMN_CAUSE_START, ev->cause->start_ns);
 	}
 	if (ev->rec->kind == CT_KERNEL)
-		put_kernel(c, (const struct ct_kernel *)ev->rec);
+		column_cells_put_kernel(c, (const struct ct_kernel *)ev->rec);
 	if (work->graph)
 		cells_uint(c, COLUMN_GRAPH, work->graph);
 	if (work->graph_node)
@@ -255,7 +256,7 @@ static void put_work(struct cells *c, const struct event *ev)
 	put_capture(c, ev);
 }
 
-static void put_name(struct cells *c, const struct event *ev)
+static void column_cells_put_name(struct cells *c, const struct event *ev)
 {
 	const struct kernel_name *k = ev->kernel;
 	size_t from = c->made.len;
@@ -274,8 +275,8 @@ static void put_name(struct cells *c, const struct event *ev)
 	}
 }
 
-/* The calls of a period that have no rows of their own. A negative number corrects an earlier
- * estimate that was too high. */
+/* Fills in the calls of a period that have no rows of their own. A negative number corrects an earlier estimate
+ * that was too high. */
 static void put_muted(struct cells *c, const struct ct_muted *m)
 {
 	struct muted_sum sum = { 0 };
@@ -298,7 +299,7 @@ static void put_kind(struct cells *c, const struct event *ev)
 	if (work)
 		put_work(c, ev);
 	switch (h->kind) {
-	case CT_CALL: put_call(c, (const struct ct_call *)h); break;
+	case CT_CALL: column_cells_put_call(c, (const struct ct_call *)h); break;
 	case CT_SCOPE_END: put_collective(c, (const struct ct_scope *)h); break;
 	case CT_LOST:
 		cells_uint(c, COLUMN_VALUE, ((const struct ct_lost *)h)->count);
@@ -330,13 +331,13 @@ static bool is_result(const struct event *ev, const struct field *f)
 }
 
 /* The text that a call returned. */
-static void put_text(struct cells *c, const struct field *f)
+static void column_cells_put_text(struct cells *c, const struct field *f)
 {
 	char copy[CT_READ_MAX + 1];
 	size_t from = c->made.len, n = f->str_len < CT_READ_MAX ? f->str_len : CT_READ_MAX;
 
 	memcpy(copy, f->str, n);
-	copy[n] = '\0'; /* text_plain() wants an end */
+	copy[n] = '\0'; /* text_plain() needs a NUL at the end */
 	text_plain(&c->made, copy, n);
 	cells_made(c, COLUMN_RESULT, from);
 }
@@ -348,7 +349,7 @@ static void put_fields(struct cells *c, const struct event *ev)
 	size_t from;
 
 	if (n && is_result(ev, &f[n - 1]) && f[--n].type == FIELD_STR)
-		put_text(c, &f[n]);
+		column_cells_put_text(c, &f[n]);
 	columns_fields(c, ev, f, n);
 	if (c->fields)
 		return;
@@ -422,7 +423,7 @@ uint32_t columns_rows(const struct event *ev)
 	return h->kind == CT_COUNTER ? ((const struct ct_counter *)h)->n : 1;
 }
 
-static void put_flags(struct cells *c, const struct ct_hdr *h)
+static void column_cells_put_flags(struct cells *c, const struct ct_hdr *h)
 {
 	struct text flags = { 0 };
 
@@ -442,19 +443,19 @@ void columns_fill(struct cells *c, const struct event *ev, uint32_t n)
 	const struct ct_hdr *h = ev->rec;
 	int64_t bytes;
 
-	put_head(c, ev);
+	column_cells_put_head(c, ev);
 	if (h->kind == CT_COUNTER) {
 		put_sample(c, ev, &((const struct ct_counter *)h)->values[n]);
 		return;
 	}
-	put_name(c, ev);
+	column_cells_put_name(c, ev);
 	if (ev->number)
 		cells_uint(c, COLUMN_NUMBER, ev->number);
 	bytes = about_bytes(h);
 	if (bytes >= 0)
 		cells_uint(c, COLUMN_BYTES, (uint64_t)bytes);
 	put_kind(c, ev);
-	put_flags(c, h);
+	column_cells_put_flags(c, h);
 	if (ev->kernel)
 		cells_raw(c, COLUMN_KERNEL,
 			  c->o->look.mangled ? ev->kernel->mangled : ev->kernel->full,

@@ -99,7 +99,8 @@ void columns_frame(struct cells *, const struct stack *, uint32_t frame);
 /* To which table of parquet a row belongs. */
 enum column_table columns_table(const struct event *);
 #define COLUMNS_STACKS_MAX (1u << 26) /* ids of stacks; a recording has far fewer */
-/* Is the stack's first time? Marks it in a map of COLUMNS_STACKS_MAX bits. A larger id is never marked. */
+/* True if this stack comes for the first time: it is then marked in a map of COLUMNS_STACKS_MAX bits. A stack with
+ * a larger id is never marked. */
 bool columns_stack_new(uint8_t *marks, const struct stack *);
 /* A stack as one text, a frame a line, the innermost first. */
 void columns_stack(struct text *, const struct sink_opts *, const struct stack *);
@@ -115,7 +116,7 @@ struct cell *cells_put(struct cells *, int col);
 void cells_uint(struct cells *, int col, uint64_t);
 void cells_word(struct cells *, int col, const char *); /* NULL: no value */
 void cells_raw(struct cells *, int col, const char *, uint32_t max);
-/* What was appended to `made` since it had `from` bytes. Nothing is no value. */
+/* Returns what was appended to `made` since it had `from` bytes. If that is nothing, there is no value. */
 void cells_made(struct cells *, int col, size_t from);
 /* The event's fields: with cells.fields all, else those that have a column of csv. */
 void columns_fields(struct cells *, const struct event *, const struct field *, int n);

@@ -59,7 +59,7 @@ static bool has_word(const char *words, const char *word)
 	return false;
 }
 
-static void learn(struct known *k, const char *name, size_t n)
+static void column_fields_learn(struct known *k, const char *name, size_t n)
 {
 	memcpy(k->name, name, n + 1);
 	k->rules = 0;
@@ -86,7 +86,7 @@ static const struct known *known_of(const char *name)
 	if (!n || n >= sizeof(k->name))
 		return NULL;
 	k[1] = k[0];
-	learn(&k[0], name, n);
+	column_fields_learn(&k[0], name, n);
 	return &k[0];
 }
 
@@ -112,7 +112,7 @@ static unsigned int records_of(uint16_t kind)
 }
 
 /* Does the number fit the column? */
-static bool fits(int col, bool is_signed, const struct field *f)
+static bool column_fields_fits(int col, bool is_signed, const struct field *f)
 {
 	switch (column_about[col].type) {
 	case COLUMN_U32: return f->u <= UINT32_MAX;
@@ -122,17 +122,17 @@ static bool fits(int col, bool is_signed, const struct field *f)
 	}
 }
 
-static bool put_number(struct cells *c, int col, const struct field *f)
+static bool column_fields_put_number(struct cells *c, int col, const struct field *f)
 {
 	bool is_signed = f->type == FIELD_INT;
 
-	if (!fits(col, is_signed, f))
+	if (!column_fields_fits(col, is_signed, f))
 		return false;
 	*cells_put(c, col) = (struct cell){ .kind = is_signed ? CELL_INT : CELL_UINT, .u = f->u };
 	return true;
 }
 
-static bool put_word(struct cells *c, int col, const struct field *f)
+static bool column_fields_put_word(struct cells *c, int col, const struct field *f)
 {
 	size_t from = c->made.len;
 	const char *name;
@@ -144,7 +144,7 @@ static bool put_word(struct cells *c, int col, const struct field *f)
 	}
 	if (f->type != FIELD_STR || f->cut || !f->str_len || f->str_len > WORD_MAX_BYTES)
 		return false;
-	/* text_plain() wants an end */
+	/* text_plain() needs a NUL at the end */
 	char copy[WORD_MAX_BYTES + 1];
 
 	memcpy(copy, f->str, f->str_len);
@@ -160,20 +160,20 @@ static bool put_as(struct cells *c, const struct rule *r, const struct field *f)
 	switch (r->form) {
 	case FORM_ADDRESS:
 		return (f->type == FIELD_PTR || f->type == FIELD_STREAM || f->type == FIELD_FUNC) &&
-		       put_number(c, r->col, f);
+		       column_fields_put_number(c, r->col, f);
 	case FORM_BITS:
 		return (f->type == FIELD_FLAGS || f->type == FIELD_UINT) &&
-		       put_number(c, r->col, f);
+		       column_fields_put_number(c, r->col, f);
 	case FORM_NUMBER:
 		return (f->type == FIELD_INT || f->type == FIELD_UINT || f->type == FIELD_SIZE ||
 			f->type == FIELD_BOOL) &&
-		       put_number(c, r->col, f);
+		       column_fields_put_number(c, r->col, f);
 	case FORM_RATE:
 		if (f->type != FIELD_RATE || !isfinite(f->f))
 			return false;
 		*cells_put(c, r->col) = (struct cell){ .kind = CELL_DOUBLE, .f = f->f };
 		return true;
-	case FORM_WORD: return put_word(c, r->col, f);
+	case FORM_WORD: return column_fields_put_word(c, r->col, f);
 	case FORM_TRIPLE:
 		if (f->type != FIELD_DIM3)
 			return false;
@@ -197,7 +197,7 @@ static bool put_by_name(struct cells *c, int col, const struct field *f)
 	return put_as(c, &r, f);
 }
 
-/* Has the field a column? Then it is put there. tables: bits of those that the record is in. */
+/* Puts the field into its column. False: it has none. tables: bits of the tables that the record is in. */
 static bool field_to_column(struct cells *c, unsigned int of, unsigned int tables,
 			    const struct field *f)
 {

@@ -37,8 +37,8 @@ char *json_word(char *p, const char *name)
 	return p;
 }
 
-/* The names of the bits that are set; what has no name as one hex string. */
-static void put_flags(struct row *w, const struct field *f)
+/* Writes the names of the bits that are set, and the bits without a name as one hexadecimal string. */
+static void json_fields_put_flags(struct row *w, const struct field *f)
 {
 	uint64_t left = f->u;
 	const struct xlat_row *row;
@@ -72,7 +72,7 @@ static void put_float(struct row *w, double v, bool single)
 	w->p = put_double(w->p, v, single);
 }
 
-static void put_bytes(struct row *w, const char *s, size_t n)
+static void json_fields_put_bytes(struct row *w, const char *s, size_t n)
 {
 	if (n > STR_MAX)
 		n = STR_MAX;
@@ -90,7 +90,7 @@ void json_value(struct row *w, const struct field *f)
 	const char *name;
 
 	if (f->absent) {
-		/* an output that was not there; of an input at least the pointer is known */
+		/* the output was not there; of an input at least the pointer is known */
 		w->p = f->out || !f->u ? put_lit(w->p, "null") : put_quoted_hex(w->p, f->u);
 		return;
 	}
@@ -106,7 +106,7 @@ void json_value(struct row *w, const struct field *f)
 		name = f->xlat ? xlat_name(f->xlat, f->i) : NULL;
 		w->p = name ? json_word(w->p, name) : put_i64(w->p, f->i);
 		break;
-	case FIELD_FLAGS: put_flags(w, f); break;
+	case FIELD_FLAGS: json_fields_put_flags(w, f); break;
 	case FIELD_BOOL: w->p = f->u ? put_lit(w->p, "true") : put_lit(w->p, "false"); break;
 	case FIELD_FLOAT: put_float(w, f->f, f->single); break;
 	case FIELD_WORD:
@@ -115,7 +115,7 @@ void json_value(struct row *w, const struct field *f)
 		break;
 	case FIELD_DURATION: w->p = put_u64(w->p, f->u); break;
 	case FIELD_RATE:
-		/* of a size that cannot be: more digits than readers take */
+		/* a size that cannot be true may have more digits than readers accept */
 		if (isfinite(f->f) && fabs(f->f) >= RATE_MAX)
 			w->p = put_double(w->p, f->f, false);
 		else
@@ -131,7 +131,7 @@ void json_value(struct row *w, const struct field *f)
 		*w->p++ = ']';
 		break;
 	case FIELD_STR: json_string(w, f->str, f->str_len); break;
-	case FIELD_BYTES: put_bytes(w, f->str, f->str_len); break;
+	case FIELD_BYTES: json_fields_put_bytes(w, f->str, f->str_len); break;
 	default: w->p = put_lit(w->p, "null"); break;
 	}
 }

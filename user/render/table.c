@@ -8,7 +8,7 @@
 #include "../util/units.h"
 #include "table.h"
 
-#define COLUMNS_MAX 32
+#define COLUMNS_MAX 1088 /* counters have one for each metric */
 #define NAME_BYTES 4096
 
 static bool is_shown(const struct table *t, const struct table_column *c)
@@ -36,6 +36,59 @@ static size_t in_order(const struct table *t, bool csv, const struct table_colum
 	return n;
 }
 
+static struct table_at at_of(const struct table *t, const struct table_column *c, const void *row)
+{
+	return (struct table_at){ .row = row, .ctx = t->ctx, .column = c, .table = t };
+}
+
+/* ---- values ---- */
+
+static struct cell member_of(const struct table_column *c, const void *row)
+{
+	const char *of = row;
+	const void *p;
+
+	if (c->through)
+		memcpy(&of, of + c->through - 1, sizeof(of));
+	p = of + c->offset;
+	switch (c->member) {
+	case TABLE_BOOL: return cell_bool(*(const bool *)p);
+	case TABLE_U8: return cell_number(*(const uint8_t *)p);
+	case TABLE_U16: return cell_number(*(const uint16_t *)p);
+	case TABLE_U32: return cell_number(*(const uint32_t *)p);
+	case TABLE_U64: return cell_number(*(const uint64_t *)p);
+	case TABLE_INT: return cell_signed(*(const int *)p);
+	case TABLE_I64: return cell_signed(*(const int64_t *)p);
+	case TABLE_DOUBLE: return cell_real(*(const double *)p);
+	case TABLE_STRING: return cell_string(*(const char *const *)p);
+	case TABLE_CHARS: return cell_string(p);
+	default: return cell_none();
+	}
+}
+
+static bool is_nothing(const struct cell *cell)
+{
+	switch (cell->is) {
+	case CELL_NUMBER:
+	case CELL_SIGNED:
+	case CELL_BYTES:
+	case CELL_PLAIN: return !cell->number;
+	case CELL_REAL: return cell->real == 0;
+	case CELL_STRING:
+	case CELL_WORD: return !*cell->s;
+	case CELL_TRUE: return false;
+	default: return true;
+	}
+}
+
+static struct cell table_value_of(const struct table_at *at)
+{
+	const struct table_column *c = at->column;
+	struct cell cell = c->get ? c->get(at) : member_of(c, at->row);
+
+	return c->if_any && is_nothing(&cell) ? cell_none() : cell;
+}
+
 /* ---- text ---- */
 
 static const char *number_text(const struct table_column *c, double v, char buf[TABLE_CELL])
@@ -51,16 +104,16 @@ static const char *number_text(const struct table_column *c, double v, char buf[
 }
 
 /* What a column shows if that is a word or a number; NULL: a name of any length. */
-static const char *short_text(const struct table *t, const struct table_column *c, const void *row,
-			      char buf[TABLE_CELL])
+static const char *short_text(const struct table_at *at, char buf[TABLE_CELL])
 {
+	const struct table_column *c = at->column;
 	struct cell cell;
 
 	if (c->write)
 		return NULL;
 	if (c->show)
-		return c->show(row, t->ctx, buf);
-	cell = c->get(row, t->ctx);
+		return c->show(at, buf);
+	cell = table_value_of(at);
 	switch (cell.is) {
 	case CELL_NONE:
 	case CELL_NULL: return c->none ? c->none : "-";
@@ -72,6 +125,7 @@ static const char *short_text(const struct table *t, const struct table_column *
 	case CELL_SIGNED: snprintf(buf, TABLE_CELL, "%lld", (long long)cell.number); return buf;
 	case CELL_REAL: return number_text(c, cell.real, buf);
 	case CELL_TRUE: return "yes";
+	case CELL_FALSE: return "no";
 	default: return NULL;
 	}
 }
@@ -83,51 +137,70 @@ static void name_text(struct text *t, const struct table_column *c, const struct
 
 	if (cell->is == CELL_PLAIN)
 		text_mem(t, cell->s, cell->number);
-	else if (cell->is == CELL_STRING)
+	else if (cell->is == CELL_STRING || cell->is == CELL_WORD)
 		text_plain(t, cell->s, most);
 	else
 		text_plain(t, cell->s, cell->number < most ? cell->number : most);
 }
 
-static void text_cell(const struct table *t, const struct table_column *c, struct out *o,
-		      const void *row)
+/* before: the blanks between it and the column before it. */
+static void text_cell(const struct table_at *at, struct out *o, int before)
 {
+	const struct table_column *c = at->column;
 	struct text name = { 0 };
 	struct cell cell;
 	char buf[TABLE_CELL];
-	const char *s = short_text(t, c, row, buf);
+	const char *s = short_text(at, buf);
 	int pad;
 
+	out_fmt(o, "%*s", before, "");
 	if (s && c->width) {
-		out_fmt(o, " %*s", c->width, s);
+		out_fmt(o, "%*s", c->width, s);
 		return;
 	}
 	if (c->write) {
-		out_str(o, "  ");
-		c->write(o, row, t->ctx);
+		c->write(o, at);
 		return;
 	}
-	cell = s ? cell_bytes(s, strlen(s), true) : c->get(row, t->ctx);
+	cell = s ? cell_bytes(s, strlen(s), true) : table_value_of(at);
 	name_text(&name, c, &cell);
 	pad = (size_t)abs(c->width) > name.len ? abs(c->width) - (int)name.len : 0;
-	out_fmt(o, "%*s", (c->width ? 1 : 2) + (c->width > 0 ? pad : 0), "");
+	out_fmt(o, "%*s", c->width > 0 ? pad : 0, "");
 	out_mem(o, name.s, name.len);
 	out_fmt(o, "%*s", c->width < 0 ? pad : 0, "");
 	text_free(&name);
+}
+
+static int blanks_before(const struct table *t, const struct table_column *c, size_t i)
+{
+	return !i && t->edge ? 0 : c->width ? 1 : 2;
+}
+
+static void heads_line(const struct table *t, struct out *o,
+		       const struct table_column *const *order, size_t n, bool under)
+{
+	out_str(o, t->indent ? t->indent : "");
+	for (size_t i = 0; i < n; i++) {
+		const char *head = under ? order[i]->under : order[i]->head;
+
+		if (head)
+			out_fmt(o, "%*s%*s", blanks_before(t, order[i], i), "", order[i]->width,
+				head);
+	}
+	out_char(o, '\n');
 }
 
 void table_text_heads(const struct table *t, struct out *o)
 {
 	const struct table_column *order[COLUMNS_MAX];
 	size_t n = in_order(t, false, order);
+	bool under = false;
 
-	out_str(o, t->indent ? t->indent : "");
 	for (size_t i = 0; i < n; i++)
-		if (order[i]->width)
-			out_fmt(o, " %*s", order[i]->width, order[i]->head);
-		else if (order[i]->head)
-			out_fmt(o, "  %s", order[i]->head);
-	out_char(o, '\n');
+		under |= order[i]->under != NULL;
+	heads_line(t, o, order, n, false);
+	if (under)
+		heads_line(t, o, order, n, true);
 }
 
 void table_text_row(const struct table *t, struct out *o, const void *row)
@@ -136,9 +209,72 @@ void table_text_row(const struct table *t, struct out *o, const void *row)
 	size_t n = in_order(t, false, order);
 
 	out_str(o, t->indent ? t->indent : "");
-	for (size_t i = 0; i < n; i++)
-		text_cell(t, order[i], o, row);
+	for (size_t i = 0; i < n; i++) {
+		const struct table_at at = at_of(t, order[i], row);
+
+		text_cell(&at, o, blanks_before(t, order[i], i));
+	}
 	out_char(o, '\n');
+}
+
+static void line_begin(struct out *o, const struct table *t, const char *head)
+{
+	out_fmt(o, "%s%-*s ", t->indent ? t->indent : "", t->label, head);
+}
+
+void table_text_line(struct out *o, const struct table_at *at)
+{
+	if (*at->lines)
+		out_char(o, '\n');
+	line_begin(o, at->table, *at->lines ? "" : at->column->head);
+	++*at->lines;
+}
+
+/* A name is printed without escapes: what is no glyph is a question mark. */
+static void text_line(struct out *o, const struct table_at *at)
+{
+	const struct table_column *c = at->column;
+	char buf[TABLE_CELL];
+	struct cell cell = cell_none();
+	const char *s = NULL;
+
+	if (c->show) {
+		s = c->show(at, buf);
+		if (!s)
+			return;
+	} else {
+		cell = table_value_of(at);
+		if (!c->none && (cell.is <= CELL_NULL || (c->brief && is_nothing(&cell))))
+			return;
+		s = short_text(at, buf);
+	}
+	line_begin(o, at->table, c->head);
+	if (s)
+		out_str(o, s);
+	else
+		out_plain(o, cell.s,
+			  cell.is == CELL_STRING || cell.is == CELL_WORD ? strlen(cell.s)
+									 : cell.number);
+	out_char(o, '\n');
+}
+
+void table_text_lines(const struct table *t, struct out *o, const void *row)
+{
+	const struct table_column *order[COLUMNS_MAX];
+	size_t n = in_order(t, false, order);
+
+	for (size_t i = 0; i < n; i++) {
+		struct table_at at = at_of(t, order[i], row);
+		unsigned int lines = 0;
+
+		at.lines = &lines;
+		if (!order[i]->write)
+			text_line(o, &at);
+		else
+			order[i]->write(o, &at);
+		if (lines)
+			out_char(o, '\n');
+	}
 }
 
 /* ---- JSON ---- */
@@ -157,8 +293,10 @@ static void json_member(struct json *j, const struct table_column *c, struct cel
 		else
 			json_put_real(j, c->key, c->json_digits, cell.real);
 		break;
-	case CELL_TRUE: json_put_bool(j, c->key, true); break;
-	case CELL_STRING: json_put_str(j, c->key, cell.s); break;
+	case CELL_TRUE:
+	case CELL_FALSE: json_put_bool(j, c->key, cell.is == CELL_TRUE); break;
+	case CELL_STRING:
+	case CELL_WORD: json_put_str(j, c->key, cell.s); break;
 	case CELL_BYTES:
 	case CELL_PLAIN: json_put_bytes(j, c->key, cell.s, cell.number); break;
 	default: break;
@@ -168,14 +306,14 @@ static void json_member(struct json *j, const struct table_column *c, struct cel
 void table_json_members(const struct table *t, struct json *j, const void *row)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		const struct table_column *c = &t->columns[i];
+		const struct table_at at = at_of(t, &t->columns[i], row);
 
-		if (!is_shown(t, c))
+		if (!is_shown(t, at.column))
 			continue;
-		if (c->put)
-			c->put(j, row, t->ctx);
-		else if (c->key && !c->no_json)
-			json_member(j, c, c->get(row, t->ctx));
+		if (at.column->put)
+			at.column->put(j, &at);
+		else if (at.column->key && !at.column->no_json)
+			json_member(j, at.column, table_value_of(&at));
 	}
 }
 
@@ -210,8 +348,10 @@ static void csv_cell(struct out *o, const struct table_column *c, struct cell ce
 	case CELL_NUMBER: out_fmt(o, "%llu", (unsigned long long)cell.number); break;
 	case CELL_SIGNED: out_fmt(o, "%lld", (long long)cell.number); break;
 	case CELL_REAL: out_fmt(o, "%.*f", c->json_digits, cell.real); break;
-	case CELL_TRUE: out_str(o, "true"); break;
-	case CELL_STRING: out_str(o, cell.s); break; /* a word of ours */
+	case CELL_TRUE:
+	case CELL_FALSE: out_str(o, cell.is == CELL_TRUE ? "true" : "false"); break;
+	case CELL_WORD: out_str(o, cell.s); break;
+	case CELL_STRING: table_csv_text(o, cell.s, strlen(cell.s)); break;
 	case CELL_BYTES:
 	case CELL_PLAIN: table_csv_text(o, cell.s, cell.number); break;
 	default: break;
@@ -225,7 +365,7 @@ void table_csv_heads(const struct table *t, struct out *o)
 
 	for (size_t i = 0; i < n; i++)
 		out_fmt(o, "%s%s", i ? "," : "", order[i]->key);
-	out_str(o, "\r\n");
+	out_str(o, t->end ? t->end : "\r\n");
 }
 
 void table_csv_row(const struct table *t, struct out *o, const void *row)
@@ -234,11 +374,13 @@ void table_csv_row(const struct table *t, struct out *o, const void *row)
 	size_t n = in_order(t, true, order);
 
 	for (size_t i = 0; i < n; i++) {
+		const struct table_at at = at_of(t, order[i], row);
+
 		if (i)
 			out_char(o, ',');
-		csv_cell(o, order[i], order[i]->get(row, t->ctx));
+		csv_cell(o, order[i], table_value_of(&at));
 	}
-	out_str(o, "\r\n");
+	out_str(o, t->end ? t->end : "\r\n");
 }
 
 /* ---- Markdown ---- */
@@ -273,18 +415,19 @@ void table_markdown_row(const struct table *t, struct out *o, const void *row)
 
 	out_str(o, "|");
 	for (size_t i = 0; i < n; i++) {
+		const struct table_at at = at_of(t, order[i], row);
 		struct text name = { 0 };
 		struct cell cell;
 		char buf[TABLE_CELL];
-		const char *s = short_text(t, order[i], row, buf);
+		const char *s = short_text(&at, buf);
 
 		out_char(o, ' ');
 		if (order[i]->write) {
-			order[i]->write(o, row, t->ctx);
+			order[i]->write(o, &at);
 		} else if (s) {
 			out_str(o, s);
 		} else {
-			cell = order[i]->get(row, t->ctx);
+			cell = table_value_of(&at);
 			name_text(&name, order[i], &cell);
 			table_markdown_text(o, name.s, name.len);
 			text_free(&name);

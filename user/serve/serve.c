@@ -85,7 +85,7 @@ static struct expose_about about_now(struct serve *s, struct losses *losses)
 	};
 }
 
-static int count(struct serve *s)
+static int serve_count(struct serve *s)
 {
 	expose_begin(s->expose, clock_ns(CLOCK_MONOTONIC));
 	s->error = s->opts->refresh(s->opts->refresh_ctx);
@@ -124,7 +124,7 @@ static void on_metrics(void *ctx, struct evhttp_request *req, const char *accept
 	double began = clock_s(CLOCK_MONOTONIC);
 	struct serve *s = ctx;
 	size_t len = 0;
-	int fd = count(s);
+	int fd = serve_count(s);
 
 	if (!fd)
 		fd = make_text(s, format, &len);
@@ -199,8 +199,8 @@ static void on_root(void *ctx, struct evhttp_request *req, const char *accept)
 	(void)ctx, (void)accept;
 	serve_http_answer(
 		req, HTTP_OK, "text/html; charset=utf-8",
-		"<!doctype html><title>cudatrace</title><p><a href=\"/metrics\">/metrics</a> "
-		"<a href=\"/healthz\">/healthz</a> <a href=\"/readyz\">/readyz</a>\n");
+		"<!doctype html><title>cudatrace</title><p><a href=\"/metrics\">/metrics</a> <a "
+		"href=\"/healthz\">/healthz</a> <a href=\"/readyz\">/readyz</a>\n");
 }
 
 static const struct serve_page pages[] = {
@@ -216,17 +216,17 @@ static const struct serve_page pages[] = {
 static void on_retire(evutil_socket_t fd, short what, void *ctx)
 {
 	(void)fd, (void)what;
-	count(ctx);
+	serve_count(ctx);
 }
 
-static void push(struct serve *s)
+static void serve_push(struct serve *s)
 {
 	struct text request = { 0 };
 	struct expose_about about;
 	struct losses losses;
 	uint64_t points;
 
-	if (count(s))
+	if (serve_count(s))
 		return;
 	about = about_now(s, &losses);
 	points = otlp_put_metrics(s->expose, &about, s->opts, s->start_realtime_ns, &request);
@@ -238,7 +238,7 @@ static void push(struct serve *s)
 static void on_push(evutil_socket_t fd, short what, void *ctx)
 {
 	(void)fd, (void)what;
-	push(ctx);
+	serve_push(ctx);
 }
 
 static void nothing(void *ctx)

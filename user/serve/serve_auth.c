@@ -86,7 +86,7 @@ static bool is_right(const struct ask *a, struct crypt_data *data)
 	       !CRYPTO_memcmp(got, a->hash, strlen(a->hash)) && a->known;
 }
 
-static void *check(void *arg)
+static void *serve_auth_check(void *arg)
 {
 	struct crypt_data *data = malloc(sizeof(*data));
 	struct serve_auth *s = arg;
@@ -122,9 +122,10 @@ static void *check(void *arg)
 }
 
 /* Starts the thread at the first password to be checked: by then privileges have been dropped. */
-static bool start(struct serve_auth *s)
+static bool serve_auth_start(struct serve_auth *s)
 {
-	s->running = s->running || !thread_start(&s->thread, "ct-passwords", 0, check, s);
+	s->running = s->running ||
+		     !thread_start(&s->thread, "ct-passwords", 0, serve_auth_check, s);
 	return s->running;
 }
 
@@ -139,7 +140,7 @@ static bool is_kept(const struct found *all, const unsigned char *key)
 	return any;
 }
 
-static void keep(struct found *all, unsigned *at, const unsigned char *key)
+static void serve_auth_keep(struct found *all, unsigned *at, const unsigned char *key)
 {
 	if (is_kept(all, key))
 		return;
@@ -170,9 +171,9 @@ static void on_came(evutil_socket_t fd, short what, void *ctx)
 			i++;
 		s->asks[i] = s->asks[--s->nasks];
 		if (right)
-			keep(s->right, &s->right_at, a->key);
+			serve_auth_keep(s->right, &s->right_at, a->key);
 		else if (a->generation == s->generation)
-			keep(s->wrong, &s->wrong_at, a->key);
+			serve_auth_keep(s->wrong, &s->wrong_at, a->key);
 		s->done(s->ctx, a->asked, right ? AUTH_RIGHT : AUTH_WRONG);
 		free(a);
 	}
@@ -211,8 +212,8 @@ static bool decode(const char *header, char *out, size_t size)
 }
 
 /* The key is made of the secret, the hash and the given credentials; each ends with a NUL. */
-static bool key_of(const struct serve_auth *s, const char *hash, const char *name,
-		   const char *password, unsigned char *key)
+static bool serve_auth_key_of(const struct serve_auth *s, const char *hash, const char *name,
+			      const char *password, unsigned char *key)
 {
 	const char *parts[] = { hash, name, password };
 	char text[CREDENTIALS_MAX + 80];
@@ -258,9 +259,9 @@ static bool has_room(const struct serve_auth *s, const void *peer)
 	return s->nasks < WAITING_MAX && n < WAITING_OF_PEER;
 }
 
-static enum auth_verdict put(struct serve_auth *s, struct ask *a)
+static enum auth_verdict serve_auth_put(struct serve_auth *s, struct ask *a)
 {
-	if (!start(s)) {
+	if (!serve_auth_start(s)) {
 		free(a);
 		return AUTH_BUSY;
 	}
@@ -285,7 +286,7 @@ static enum auth_verdict ask(struct serve_auth *s, char *name, const void *peer,
 		return AUTH_WRONG;
 	*password++ = '\0';
 	u = user_of(s, name, &known);
-	if (!key_of(s, u->hash, name, password, key))
+	if (!serve_auth_key_of(s, u->hash, name, password, key))
 		return AUTH_BUSY;
 	if (known && is_kept(s->right, key))
 		return AUTH_RIGHT;
@@ -301,7 +302,7 @@ static enum auth_verdict ask(struct serve_auth *s, char *name, const void *peer,
 	memcpy(a->key, key, KEY_BYTES);
 	memcpy(a->hash, u->hash, strlen(u->hash) + 1);
 	memcpy(a->password, password, strlen(password) + 1);
-	return put(s, a);
+	return serve_auth_put(s, a);
 }
 
 enum auth_verdict serve_auth_ask(struct serve_auth *s, const char *header, const void *peer,
@@ -324,7 +325,7 @@ bool serve_auth_none(const struct serve_auth *s)
 
 /* ---- beginning and end ---- */
 
-static void forget(struct serve_auth *s)
+static void serve_auth_forget(struct serve_auth *s)
 {
 	for (int i = 0; i < s->nusers; i++) {
 		free(s->users[i].name);
@@ -348,7 +349,7 @@ bool serve_auth_users(struct serve_auth *s, const struct web_config *c)
 		ok &= all[i].name && all[i].hash;
 	}
 	if (ok)
-		forget(s);
+		serve_auth_forget(s);
 	for (int i = 0; i < c->nusers; i++) {
 		if (ok) {
 			s->users[s->nusers++] = all[i];
@@ -402,7 +403,7 @@ void serve_auth_close(struct serve_auth *s)
 		event_free(s->came);
 	if (s->fd >= 0)
 		close(s->fd);
-	forget(s);
+	serve_auth_forget(s);
 	pthread_cond_destroy(&s->wake);
 	pthread_mutex_destroy(&s->lock);
 	OPENSSL_cleanse(s->secret, sizeof(s->secret));

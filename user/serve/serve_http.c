@@ -87,14 +87,14 @@ struct serve_http {
 
 /* ---- connections ---- */
 
-static void shut_door(struct serve_http *s)
+static void stop_listening(struct serve_http *s)
 {
 	if (!s->closed)
 		evconnlistener_disable(s->listener);
 	s->closed = true;
 }
 
-static void open_door(struct serve_http *s)
+static void start_listening(struct serve_http *s)
 {
 	if (s->closed)
 		evconnlistener_enable(s->listener);
@@ -102,7 +102,7 @@ static void open_door(struct serve_http *s)
 }
 
 /* True if the server has freed the connection. */
-static bool has_ended(const struct connection *c)
+static bool serve_http_has_ended(const struct connection *c)
 {
 	bufferevent_data_cb in = NULL, out = NULL;
 	bufferevent_event_cb event = NULL;
@@ -112,7 +112,7 @@ static bool has_ended(const struct connection *c)
 	return !in && !out && !event;
 }
 
-static void drop(struct connection *c)
+static void serve_http_drop(struct connection *c)
 {
 	struct ssl_st *ssl = serve_tls_of(c->bev);
 
@@ -121,14 +121,14 @@ static void drop(struct connection *c)
 }
 
 /* Drops those that have ended; the order stays. */
-static void sweep(struct serve_http *s)
+static void serve_http_sweep(struct serve_http *s)
 {
 	int n = 0, fresh = s->n - s->fresh;
 
 	s->fresh = 0;
 	for (int i = 0; i < s->n; i++) {
-		if (has_ended(&s->all[i])) {
-			drop(&s->all[i]);
+		if (serve_http_has_ended(&s->all[i])) {
+			serve_http_drop(&s->all[i]);
 			continue;
 		}
 		s->fresh += i >= fresh;
@@ -221,7 +221,7 @@ static void on_settle(evutil_socket_t unused, short what, void *ctx)
 	struct serve_http *s = ctx;
 
 	(void)unused, (void)what;
-	sweep(s);
+	serve_http_sweep(s);
 	for (int i = s->n - s->fresh; i < s->n; i++) {
 		s->all[i].peer = peer_of(bufferevent_getfd(s->all[i].bev));
 		if (count_of(s, &s->all[i].peer) > PEER_MAX)
@@ -232,7 +232,7 @@ static void on_settle(evutil_socket_t unused, short what, void *ctx)
 		shut_one(s, NULL);
 	/* closed connections are still here until the server notices, which is soon */
 	if (s->n < CONNECTIONS_MAX + ROOM / 2)
-		open_door(s);
+		start_listening(s);
 	else
 		event_add(s->settle, &(struct timeval){ .tv_usec = 1000 });
 }
@@ -259,7 +259,7 @@ static void on_look(evutil_socket_t unused, short what, void *ctx)
 	count_time(s);
 	if (s->web)
 		serve_web_look(s->web);
-	sweep(s);
+	serve_http_sweep(s);
 	for (int i = 0; i < s->n; i++)
 		if (s->clock_ns - used_ns(s, &s->all[i]) > patience_ns(&s->all[i]))
 			shut(&s->all[i]);
@@ -286,7 +286,7 @@ static struct bufferevent *on_accept(struct event_base *base, void *ctx)
 		s->fresh++;
 	}
 	if (s->n == CONNECTIONS_MAX + ROOM)
-		shut_door(s);
+		stop_listening(s);
 	/* runs when the server has taken the connection, in this round of the loop */
 	event_active(s->settle, EV_TIMEOUT, 0);
 	return bev;
@@ -297,7 +297,7 @@ static void on_accept_error(struct evconnlistener *listener, void *ctx)
 {
 	(void)listener;
 	shut_one(ctx, NULL);
-	shut_door(ctx);
+	stop_listening(ctx);
 }
 
 /* ---- requests ---- */
@@ -452,7 +452,7 @@ static bool parse_unix(const char *where, struct sockaddr_un *addr, unsigned int
 }
 
 /* addr: "" for all. */
-static int parse(const char *where, char *addr, size_t size, unsigned long *port)
+static int serve_http_parse(const char *where, char *addr, size_t size, unsigned long *port)
 {
 	const char *colon = strrchr(where, ':');
 	char *end;
@@ -491,8 +491,9 @@ int serve_http_check(const char *where)
 	char addr[128];
 	int err;
 
-	return parse_unix(where, &path, &mode, &err) ? err
-						     : parse(where, addr, sizeof(addr), &port);
+	return parse_unix(where, &path, &mode, &err)
+		       ? err
+		       : serve_http_parse(where, addr, sizeof(addr), &port);
 }
 
 /* Removes a socket on which no process listens any more, for example because its process was
@@ -558,7 +559,7 @@ static int listen_on(struct serve_http *s, const char *where)
 				  strerror(-err));
 		return err;
 	}
-	err = parse(where, addr, sizeof(addr), &port);
+	err = serve_http_parse(where, addr, sizeof(addr), &port);
 	if (err)
 		return err;
 	errno = 0;
@@ -659,7 +660,7 @@ void serve_http_close(struct serve_http *s)
 	if (s->http)
 		evhttp_free(s->http);
 	for (int i = 0; i < s->n; i++)
-		drop(&s->all[i]);
+		serve_http_drop(&s->all[i]);
 	serve_web_close(s->web);
 	if (*s->path)
 		unlink(s->path);

@@ -45,7 +45,7 @@ static int wrong(char *why, const char *path, const char *what)
 	return -1;
 }
 
-static BIO *open_file(const char *path, mode_t refused, char **bytes, char *why)
+static BIO *serve_tls_open_file(const char *path, mode_t refused, char **bytes, char *why)
 {
 	size_t len;
 	BIO *bio;
@@ -66,7 +66,7 @@ static BIO *open_file(const char *path, mode_t refused, char **bytes, char *why)
 static int use_chain(SSL_CTX *ctx, const char *path, char *why)
 {
 	char *bytes;
-	BIO *bio = open_file(path, PUBLIC_REFUSED, &bytes, why);
+	BIO *bio = serve_tls_open_file(path, PUBLIC_REFUSED, &bytes, why);
 	X509 *cert;
 	int n = 0, ok = 1;
 
@@ -93,7 +93,7 @@ static int use_chain(SSL_CTX *ctx, const char *path, char *why)
 static int use_key(SSL_CTX *ctx, const struct web_config *c, char *why)
 {
 	char *bytes;
-	BIO *bio = open_file(c->key_file, KEY_REFUSED, &bytes, why);
+	BIO *bio = serve_tls_open_file(c->key_file, KEY_REFUSED, &bytes, why);
 	EVP_PKEY *key;
 	int err = 0;
 
@@ -115,7 +115,7 @@ static int use_key(SSL_CTX *ctx, const struct web_config *c, char *why)
 static int use_ca(SSL_CTX *ctx, const char *path, char *why)
 {
 	char *bytes;
-	BIO *bio = open_file(path, PUBLIC_REFUSED, &bytes, why);
+	BIO *bio = serve_tls_open_file(path, PUBLIC_REFUSED, &bytes, why);
 	X509 *cert;
 	int n = 0;
 

@@ -53,7 +53,7 @@ static void mark_all(const struct serve_web *w, struct mark *marks)
 }
 
 /* -1 with a sentence in why. */
-static int load(struct serve_web *w, char *why)
+static int serve_web_load(struct serve_web *w, char *why)
 {
 	struct ssl_ctx_st *tls = NULL;
 	struct web_config c;
@@ -93,11 +93,11 @@ static int load(struct serve_web *w, char *why)
  * mark. */
 static int load_marked(struct serve_web *w, char *why)
 {
-	int err = load(w, why);
+	int err = serve_web_load(w, why);
 
 	if (!err) {
 		mark_all(w, w->marks);
-		err = load(w, why);
+		err = serve_web_load(w, why);
 	}
 	return err;
 }

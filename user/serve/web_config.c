@@ -43,7 +43,7 @@ __attribute__((format(printf, 2, 3))) static int wrong(char *why, const char *fm
 
 /* ---- files ---- */
 
-static char *read_all(int fd, const char *path, size_t *len, char *why)
+static char *web_config_read_all(int fd, const char *path, size_t *len, char *why)
 {
 	char *bytes = malloc(WEB_FILE_MAX + 1);
 	ssize_t n = 0;
@@ -81,7 +81,7 @@ char *web_file_read(const char *path, mode_t refused, size_t *len, char *why)
 		      st.st_mode & 07777u, st.st_mode & refused & 022 ? "change" : "read",
 		      st.st_mode & 07777u & ~refused);
 	else
-		bytes = read_all(fd, path, len, why);
+		bytes = web_config_read_all(fd, path, len, why);
 	if (fd >= 0)
 		close(fd);
 	return bytes;
@@ -94,7 +94,7 @@ static unsigned long line_of(const struct reading *r)
 	return (unsigned long)r->event.start_mark.line + 1;
 }
 
-static int next(struct reading *r)
+static int web_config_next(struct reading *r)
 {
 	if (r->has)
 		yaml_event_delete(&r->event);
@@ -111,7 +111,7 @@ static char *scalar(struct reading *r, const char *of)
 	const char *text;
 	size_t n;
 
-	if (next(r))
+	if (web_config_next(r))
 		return NULL;
 	text = (const char *)r->event.data.scalar.value;
 	n = r->event.data.scalar.length;
@@ -126,7 +126,7 @@ static char *scalar(struct reading *r, const char *of)
 /* Checks what follows a key. 0: a mapping begins; 1: there is nothing, as in "key:". */
 static int begins(struct reading *r, const char *of)
 {
-	int err = next(r);
+	int err = web_config_next(r);
 
 	if (err)
 		return err;
@@ -139,7 +139,7 @@ static int begins(struct reading *r, const char *of)
 }
 
 /* The next key of a mapping: 1, and *key is to be freed; 0 at its end; -EINVAL. */
-static int key_of(struct reading *r, const char *of, char **key)
+static int web_config_key_of(struct reading *r, const char *of, char **key)
 {
 	char what[80];
 
@@ -266,7 +266,7 @@ static int take_tls(struct reading *r)
 
 	if (err == 1)
 		return wrong(r->why, "%s:%lu: tls_server_config is empty", r->path, line_of(r));
-	while (!err && (err = key_of(r, "tls_server_config", &key)) > 0) {
+	while (!err && (err = web_config_key_of(r, "tls_server_config", &key)) > 0) {
 		err = take_tls_key(r, key, &auth, &version);
 		free(key);
 	}
@@ -334,7 +334,7 @@ static int take_users(struct reading *r)
 
 	if (err == 1)
 		return wrong(r->why, "%s:%lu: basic_auth_users is empty", r->path, line_of(r));
-	while (!err && (err = key_of(r, "basic_auth_users", &name)) > 0) {
+	while (!err && (err = web_config_key_of(r, "basic_auth_users", &name)) > 0) {
 		err = take_user(r, name);
 		free(name);
 	}
@@ -355,47 +355,47 @@ static int take_part(struct reading *r, const char *key)
 		return take_tls(r);
 	if (users)
 		return take_users(r);
-	return wrong(r->why,
-		     "%s:%lu: '%.100s' is not known; there are tls_server_config and "
-		     "basic_auth_users",
-		     r->path, line_of(r), key);
+	return wrong(
+		r->why,
+		"%s:%lu: '%.100s' is not known; there are tls_server_config and basic_auth_users",
+		r->path, line_of(r), key);
 }
 
 /* From the stream's beginning to the end of the one document. */
 static int take_all(struct reading *r)
 {
 	char *key;
-	int err = next(r);
+	int err = web_config_next(r);
 
 	if (!err)
-		err = next(r);
+		err = web_config_next(r);
 	if (!err && r->event.type != YAML_DOCUMENT_START_EVENT)
-		return wrong(r->why,
-			     "%s: is empty; it has to have tls_server_config, "
-			     "basic_auth_users, or both",
-			     r->path);
+		return wrong(
+			r->why,
+			"%s: is empty; it has to have tls_server_config, basic_auth_users, or both",
+			r->path);
 	if (!err)
 		err = begins(r, "the file");
 	if (err == 1)
-		return wrong(r->why,
-			     "%s: is empty; it has to have tls_server_config, "
-			     "basic_auth_users, or both",
-			     r->path);
-	while (!err && (err = key_of(r, "the file", &key)) > 0) {
+		return wrong(
+			r->why,
+			"%s: is empty; it has to have tls_server_config, basic_auth_users, or both",
+			r->path);
+	while (!err && (err = web_config_key_of(r, "the file", &key)) > 0) {
 		err = take_part(r, key);
 		free(key);
 	}
 	if (!err)
-		err = next(r);
+		err = web_config_next(r);
 	if (!err)
-		err = next(r);
+		err = web_config_next(r);
 	if (!err && r->event.type != YAML_STREAM_END_EVENT)
 		return wrong(r->why, "%s:%lu: a second document", r->path, line_of(r));
 	if (!err && !r->to->tls && !r->to->nusers)
-		return wrong(r->why,
-			     "%s: is empty; it has to have tls_server_config, "
-			     "basic_auth_users, or both",
-			     r->path);
+		return wrong(
+			r->why,
+			"%s: is empty; it has to have tls_server_config, basic_auth_users, or both",
+			r->path);
 	return err;
 }
 

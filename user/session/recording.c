@@ -63,7 +63,7 @@ static void line(FILE *f, const char *key, const char *value)
 	fputc('\n', f);
 }
 
-static void number(FILE *f, const char *key, uint64_t value)
+static void recording_number(FILE *f, const char *key, uint64_t value)
 {
 	fprintf(f, "%s %llu\n", key, (unsigned long long)value);
 }
@@ -93,7 +93,7 @@ static char *make_head(const struct request *o, const struct sink_opts *s)
 
 	if (!f)
 		return NULL;
-	number(f, "format", TRACE_FORMAT);
+	recording_number(f, "format", TRACE_FORMAT);
 	line(f, "version", CT_VERSION);
 	line(f, "arch", API_ARCH_HERE == API_AARCH64 ? "aarch64" : "x86_64");
 	line(f, "host", host_name(text, sizeof(text)));
@@ -102,13 +102,13 @@ static char *make_head(const struct request *o, const struct sink_opts *s)
 	if (host_driver(text, sizeof(text)))
 		line(f, "driver", text);
 	host_gpus(gpu_line, f);
-	number(f, "start_ns", s->start_ns);
-	number(f, "realtime_offset_ns", s->realtime_offset_ns);
-	number(f, "boottime_offset_ns", s->boottime_offset_ns);
-	number(f, "clock_error_ns", clock_error_ns());
-	number(f, "places", session_plan_places(o));
-	number(f, "whole", o->cmd != NULL);
-	number(f, "work", o->gpu);
+	recording_number(f, "start_ns", s->start_ns);
+	recording_number(f, "realtime_offset_ns", s->realtime_offset_ns);
+	recording_number(f, "boottime_offset_ns", s->boottime_offset_ns);
+	recording_number(f, "clock_error_ns", clock_error_ns());
+	recording_number(f, "places", session_plan_places(o));
+	recording_number(f, "whole", o->cmd != NULL);
+	recording_number(f, "work", o->gpu);
 	line(f, "traced", request_title(o, text, sizeof(text)));
 	/* a reader accepts a head of at most 256 KiB */
 	for (int i = 0; o->argv && o->argv[i] && ftell(f) < ARGS_MAX; i++) {

@@ -104,9 +104,6 @@ int session_run(const struct request *o, const struct source_ops *const *ops, in
 		s->reason = SESSION_ERROR;
 		s->error = err;
 	}
-	/* to our last moment: programs bear probes, and somebody waits */
-	if (!o->replay)
-		urgent_begin();
 	session_end(s);
 	if (s->window && s->o->window.start_on && !window_begun(s->window))
 		msg_note("what --start-on waits for did not happen (%s): earlier calls are not "
@@ -115,6 +112,8 @@ int session_run(const struct request *o, const struct source_ops *const *ops, in
 	status = exit_status(s);
 	interrupted = s->reason == SESSION_INTERRUPTED;
 out:
+	if (!o->replay)
+		urgent_begin();
 	for (int i = s->nsources - 1; i >= 0; i--)
 		if (s->sources[i].priv)
 			s->sources[i].ops->close(&s->sources[i]);

@@ -100,7 +100,6 @@ void session_cost_say(const struct session *s)
 		return;
 	/* an estimate, which may exceed the whole time */
 	msg_note("the probes took about %.0f %% of the programs' CPU time: with --source=hooks a "
-		 "call "
-		 "costs a fraction of that",
+		 "call costs a fraction of that",
 		 percent > 100 ? 100 : percent);
 }

@@ -14,6 +14,7 @@
 #include "signals.h"
 #include "../util/io/bounded.h"
 #include "../util/io/ended.h"
+#include "../util/self/urgent.h"
 #include "../util/msg.h"
 #include "../util/now.h"
 
@@ -404,9 +405,14 @@ static void close_sinks(struct session *s)
 		say_totals(s, end.muted);
 }
 
+/* Before others while programs bear probes and hooks, and the reading has its second; not while outputs are made
+ * of what there is, which may take long. */
 void session_end(struct session *s)
 {
+	if (!s->o->replay)
+		urgent_begin();
 	last_drain(s);
+	urgent_end();
 	progress_close(&s->progress);
 	close_sinks(s);
 }

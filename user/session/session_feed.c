@@ -284,8 +284,8 @@ int session_feed_unread(struct session *s, struct source *src)
 }
 
 /* A row about a number that a source counts, when the number has changed. */
-static int state(struct session *s, enum ct_hole_reason reason, enum ct_hole_layer layer,
-		 enum ct_hole_state how, uint64_t count)
+static int session_feed_state(struct session *s, enum ct_hole_reason reason,
+			      enum ct_hole_layer layer, enum ct_hole_state how, uint64_t count)
 {
 	struct ct_hole hole = hole_of(0, layer, how, reason);
 
@@ -298,13 +298,15 @@ static int state(struct session *s, enum ct_hole_reason reason, enum ct_hole_lay
 
 int session_feed_holes(struct session *s, const struct losses *l, uint64_t now_ns)
 {
-	int err = state(s, CT_HOLE_FILE_REFUSED, CT_HOLE_CALLS, CT_HOLE_REFUSED, l->refused);
+	int err = session_feed_state(s, CT_HOLE_FILE_REFUSED, CT_HOLE_CALLS, CT_HOLE_REFUSED,
+				     l->refused);
 
 	if (!err)
-		err = state(s, CT_HOLE_SCOPES_DROPPED, CT_HOLE_SCOPES, CT_HOLE_LOST,
-			    l->scopes_dropped);
+		err = session_feed_state(s, CT_HOLE_SCOPES_DROPPED, CT_HOLE_SCOPES, CT_HOLE_LOST,
+					 l->scopes_dropped);
 	if (!err)
-		err = state(s, CT_HOLE_UNREPORTED, CT_HOLE_PROCESSES, CT_HOLE_LOST, l->unreported);
+		err = session_feed_state(s, CT_HOLE_UNREPORTED, CT_HOLE_PROCESSES, CT_HOLE_LOST,
+					 l->unreported);
 	if (!err)
 		err = stages_state_unwritten(&s->stages);
 	/* what the ring lost comes with the records that follow, and join reports its own */

@@ -21,7 +21,7 @@ static bool is_kernel_thread(pid_t pid)
 	return flags && strtoul(flags, NULL, 10) & KTHREAD_FLAG;
 }
 
-static long number(const char *text, const char *key)
+static long pids_number(const char *text, const char *key)
 {
 	const char *val = host_status_line(text, key);
 
@@ -49,16 +49,16 @@ int pids_check(pid_t pid, bool threads)
 	if (host_status(pid, text, sizeof(text)))
 		return absent(pid);
 	state = host_status_line(text, "State");
-	tgid = number(text, "Tgid");
+	tgid = pids_number(text, "Tgid");
 	if (tgid != pid && threads)
 		msg_error("%d is a thread of process %ld: give -p %ld -L %d", (int)pid, tgid, tgid,
 			  (int)pid);
 	else if (tgid != pid)
 		msg_error("%d is a thread of process %ld: give -p %ld", (int)pid, tgid, tgid);
-	else if (state && (*state == 'Z' || *state == 'X') && number(text, "Threads") <= 1)
+	else if (state && (*state == 'Z' || *state == 'X') && pids_number(text, "Threads") <= 1)
 		msg_error("process %d has ended, and is a zombie until its parent, process %ld, "
 			  "collects its status; see 'ps' for those that run",
-			  (int)pid, number(text, "PPid"));
+			  (int)pid, pids_number(text, "PPid"));
 	else if (is_kernel_thread(pid))
 		msg_error(
 			"process %d is a kernel thread, which calls no CUDA; see 'ps' for programs",

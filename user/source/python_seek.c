@@ -29,7 +29,7 @@ void python_seek_close(struct python_seek *s)
 	free(s);
 }
 
-static void tell(struct python_seek *s, pid_t pid, const char *why)
+static void python_seek_tell(struct python_seek *s, pid_t pid, const char *why)
 {
 	for (int i = 0; i < s->nreasons; i++)
 		if (!strcmp(s->reasons[i], why))
@@ -51,7 +51,7 @@ int python_seek_look(struct python_seek *s, pid_t pid, struct ct_python *out)
 	err = python_find(t, out, &why);
 	target_close(t);
 	if (err == -ENOTSUP)
-		tell(s, pid, why);
+		python_seek_tell(s, pid, why);
 	if (err == -ENOENT || err == -ENOTSUP)
 		return 0;
 	if (err)

@@ -9,7 +9,7 @@
 #include "../util/msg.h"
 #include "dump_on.h"
 
-static int add_word(struct dump_on *d, const char *word)
+static int dump_on_add_word(struct dump_on *d, const char *word)
 {
 	int n = 0;
 
@@ -50,7 +50,7 @@ int dump_on_parse(struct dump_on *d, const char *list)
 	*d = (struct dump_on){ 0 };
 	for (char *word = copy ? strtok_r(copy, ",", &state) : NULL; word && !err;
 	     word = strtok_r(NULL, ",", &state))
-		err = add_word(d, word);
+		err = dump_on_add_word(d, word);
 	free(copy);
 	if (err == -ENOMEM)
 		msg_error("--dump-on: no memory");

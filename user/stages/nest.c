@@ -65,7 +65,7 @@ void nest_close(struct nest *n)
 
 /* Finds the thread's bucket. With `make` it takes a free bucket for a thread that has none. NULL: there
  * is none. */
-static struct held *bucket_of(struct nest *n, uint32_t tid, bool make)
+static struct held *nest_bucket_of(struct nest *n, uint32_t tid, bool make)
 {
 	uint32_t at = tid * 2654435761u >> 16;
 	struct held *spare = NULL;
@@ -103,7 +103,7 @@ static int by_entry(const void *pa, const void *pb)
 	return depth_of(a) - depth_of(b);
 }
 
-static int hand_on(struct nest *n, const struct kept *k)
+static int nest_hand_on(struct nest *n, const struct kept *k)
 {
 	struct event ev = { .rec = &k->rec,
 			    .number = k->number,
@@ -134,11 +134,11 @@ static int release(struct nest *n, struct held *h)
 	h->count = 0;
 	n->nheld--;
 	for (size_t i = 0; i < count && !err; i++)
-		err = hand_on(n, n->order[i]);
+		err = nest_hand_on(n, n->order[i]);
 	return err;
 }
 
-static int hold(struct held *h, const struct event *ev)
+static int nest_hold(struct held *h, const struct event *ev)
 {
 	size_t size = KEPT_HEAD + ev->rec->size;
 	struct kept head = { .number = ev->number,
@@ -171,10 +171,10 @@ int nest_record(struct nest *n, struct event *ev)
 	}
 	if (rec->kind != CT_CALL || !rec->tid)
 		return n->next(n->ctx, ev);
-	h = bucket_of(n, rec->tid, depth_of(rec) > 0);
+	h = nest_bucket_of(n, rec->tid, depth_of(rec) > 0);
 	if (!h)
 		return n->next(n->ctx, ev);
-	err = hold(h, ev);
+	err = nest_hold(h, ev);
 	if (!err && (!depth_of(rec) || h->len > HOLD_MAX))
 		err = release(n, h);
 	return err;

@@ -49,7 +49,7 @@ static bool is_inner(const struct filter *f, const struct event *ev)
 
 /* ---- the links behind nest: each returns 1 to go on, 0 if the event goes no further, -errno ---- */
 
-static int learn(struct stages *st, struct event *ev)
+static int stages_learn(struct stages *st, struct event *ev)
 {
 	int err = world_record(st->world, ev);
 
@@ -78,7 +78,7 @@ static int pass_filter(struct stages *st, struct event *ev)
 }
 
 /* Sums of what has no row of its own, and what is missing. */
-static int add_up(struct stages *st, struct event *ev)
+static int stages_add_up(struct stages *st, struct event *ev)
 {
 	const struct ct_hdr *rec = ev->rec;
 	int err;
@@ -93,7 +93,7 @@ static int add_up(struct stages *st, struct event *ev)
 	return err ? err : 1;
 }
 
-static int describe(struct stages *st, struct event *ev)
+static int stages_describe(struct stages *st, struct event *ev)
 {
 	world_describe(st->world, ev, !st->no_stacks);
 	return 1;
@@ -139,7 +139,7 @@ static int give_sinks(struct stages *st, struct event *ev)
 }
 
 static int (*const links[])(struct stages *, struct event *) = {
-	learn, pass_window, pass_filter, add_up, describe, give_sinks,
+	stages_learn, pass_window, pass_filter, stages_add_up, stages_describe, give_sinks,
 };
 
 /* All that stands behind nest. */

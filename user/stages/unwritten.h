@@ -4,10 +4,10 @@
 #define CT_UNWRITTEN_H
 
 #include "../event/event.h"
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 
 struct unwritten {
-	struct keyed rows; /* of struct unwritten_row; zeroed: there are none */
+	struct hashmap rows; /* of struct unwritten_row; zeroed: there are none */
 };
 
 void unwritten_close(struct unwritten *);

@@ -90,7 +90,7 @@ static int no_function(const char *name, const char *glob, const char *layer)
 	return -EINVAL;
 }
 
-static int parse(struct trigger *t, const char *name, const char *text)
+static int window_parse(struct trigger *t, const char *name, const char *text)
 {
 	const char *colon = strrchr(text, ':'), *layer = NULL;
 	char glob[128];
@@ -127,7 +127,7 @@ int window_check(const char *name, const char *text)
 {
 	struct trigger t = { .given = false };
 
-	return parse(&t, name, text);
+	return window_parse(&t, name, text);
 }
 
 int window_open(struct window **out, const struct window_opts *o)
@@ -143,9 +143,9 @@ int window_open(struct window **out, const struct window_opts *o)
 		return -ENOMEM;
 	w->delay_ns = o->delay_ns;
 	if (o->start_on)
-		err = parse(&w->start, "--start-on", o->start_on);
+		err = window_parse(&w->start, "--start-on", o->start_on);
 	if (!err && o->stop_on)
-		err = parse(&w->stop, "--stop-on", o->stop_on);
+		err = window_parse(&w->stop, "--stop-on", o->stop_on);
 	if (err) {
 		window_close(w);
 		return err;

@@ -20,15 +20,15 @@
 #define COLLECTIVES 4u
 #define GEMMS 8u
 
-#define COLUMN(name, value)                                       \
-	static struct cell name(const void *row, const void *ctx) \
-	{                                                         \
-		const struct scope_row *r = row;                  \
-		const struct scope_sums_all *all = ctx;           \
-                                                                  \
-		(void)all;                                        \
-		(void)r;                                          \
-		return value;                                     \
+#define COLUMN(name, value)                                 \
+	static struct cell name(const struct table_at *at)  \
+	{                                                   \
+		const struct scope_row *r = at->row;        \
+		const struct scope_sums_all *all = at->ctx; \
+                                                            \
+		(void)all;                                  \
+		(void)r;                                    \
+		return value;                               \
 	}
 
 static struct cell percent(double part, double whole)
@@ -52,7 +52,7 @@ static bool has_peak(const struct gemm_sums *g)
 	return g->ns && !g->unknown;
 }
 
-static const char *type_of(const struct gemm_sums *g, uint8_t type)
+static const char *scopes_print_type_of(const struct gemm_sums *g, uint8_t type)
 {
 	return g->called > 0 && gemm_type(g->like.a_type) && gemm_type(g->like.d_type)
 		       ? gemm_type(type)
@@ -80,18 +80,11 @@ COLUMN(sums_share, all->device ? percent((double)r->work_ns, (double)all->work_n
 COLUMN(sums_time, cell_number(all->device ? r->work_ns : r->calls_ns))
 COLUMN(sums_inclusive,
        number_if(r->what == SCOPE_ROW_NAMED, all->device ? r->inclusive_ns : r->inclusive_calls_ns))
-COLUMN(sums_work_ns, cell_number(r->work_ns))
-COLUMN(sums_kernels, cell_number(r->kernels))
-COLUMN(sums_calls, cell_number(r->calls))
-COLUMN(sums_calls_ns, cell_number(r->calls_ns))
-COLUMN(sums_scopes, cell_number(r->scopes))
-COLUMN(sums_scopes_ns, cell_number(r->scopes_ns))
 COLUMN(sums_inclusive_calls, number_if(r->what == SCOPE_ROW_NAMED, r->inclusive_calls_ns))
 COLUMN(sums_inclusive_work, number_if(r->what == SCOPE_ROW_NAMED, r->inclusive_ns))
 COLUMN(sums_exposed, real_if(r->moved.kernels_ns,
 			     100 * (double)r->moved.exposed_ns / (double)r->moved.kernels_ns))
 COLUMN(sums_exposed_ns, number_if(r->moved.kernels_ns, r->moved.exposed_ns))
-COLUMN(sums_bytes, number_if(r->moved.bytes, r->moved.bytes))
 COLUMN(sums_min_bytes, number_if(r->moved.bytes, r->moved.smallest))
 COLUMN(sums_max_bytes, number_if(r->moved.bytes, r->moved.largest))
 COLUMN(sums_moved_ns, number_if(r->moved.bytes, r->moved.moved_ns))
@@ -106,41 +99,37 @@ COLUMN(sums_shape_m, number_if(r->gemm.like.flags &CT_GEMM_SHAPE, r->gemm.like.m
 COLUMN(sums_shape_n, number_if(r->gemm.like.flags &CT_GEMM_SHAPE, r->gemm.like.n))
 COLUMN(sums_shape_k, number_if(r->gemm.like.flags &CT_GEMM_SHAPE, r->gemm.like.k))
 COLUMN(sums_batch, number_if(r->gemm.like.flags &CT_GEMM_SHAPE, r->gemm.like.batch))
-COLUMN(sums_a_type, word_if(type_of(&r->gemm, r->gemm.like.a_type)))
-COLUMN(sums_d_type, word_if(type_of(&r->gemm, r->gemm.like.d_type)))
+COLUMN(sums_a_type, word_if(scopes_print_type_of(&r->gemm, r->gemm.like.a_type)))
+COLUMN(sums_d_type, word_if(scopes_print_type_of(&r->gemm, r->gemm.like.d_type)))
 COLUMN(sums_called_flop, real_if(r->gemm.called > 0, r->gemm.called))
 COLUMN(sums_flop, real_if(r->gemm.ns, r->gemm.flop))
-COLUMN(sums_flop_ns, number_if(r->gemm.ns, r->gemm.ns))
 COLUMN(sums_tflops, real_if(r->gemm.ns, teraflops(&r->gemm)))
 COLUMN(sums_peak_share,
        real_if(has_peak(&r->gemm) && r->gemm.possible > 0, r->gemm.flop / r->gemm.possible))
 
-static struct cell sums_name(const void *row, const void *ctx)
+static struct cell sums_name(const struct table_at *at)
 {
-	const struct scope_row *r = row;
+	const struct scope_row *r = at->row;
 
-	(void)ctx;
 	return r->what == SCOPE_ROW_NAMED  ? cell_string(r->name)
 	       : r->what == SCOPE_ROW_NONE ? cell_bytes("(none)", 6, true)
 					   : cell_bytes("(unknown)", 9, true);
 }
 
-static void put_scope_name(struct json *j, const void *row, const void *ctx)
+static void put_scope_name(struct json *j, const struct table_at *at)
 {
-	const struct scope_row *r = row;
+	const struct scope_row *r = at->row;
 
-	(void)ctx;
 	if (r->what == SCOPE_ROW_NAMED)
 		json_put_str(j, "name", r->name);
 	else
 		json_put_bool(j, r->what == SCOPE_ROW_NONE ? "none" : "unknown", true);
 }
 
-static void put_sizes(struct json *j, const void *row, const void *ctx)
+static void scopes_print_put_sizes(struct json *j, const struct table_at *at)
 {
-	const struct scope_row *r = row;
+	const struct scope_row *r = at->row;
 
-	(void)ctx;
 	if (!r->moved.bytes)
 		return;
 	json_open_array(j, "sizes");
@@ -155,6 +144,7 @@ static void put_sizes(struct json *j, const void *row, const void *ctx)
 	json_end(j);
 }
 
+#define OF(of) TABLE_AT(struct scope_row, of)
 /* clang-format off */
 static const struct table_column columns[] = {
 	{ .head = "Name", .text = 20, .most = NAME_BYTES, .get = sums_name, .put = put_scope_name },
@@ -163,21 +153,21 @@ static const struct table_column columns[] = {
 	{ .head = "GPU time", .text = 2, .width = 10, .unit = TABLE_NS, .needs = CLASSES, .unless = DEVICE, .get = sums_time },
 	{ .head = "Host time", .text = 2, .width = 10, .unit = TABLE_NS, .unless = DEVICE | CLASSES, .get = sums_time },
 	{ .head = "Inclusive", .text = 3, .width = 10, .unit = TABLE_NS, .unless = CLASSES, .get = sums_inclusive },
-	{ .key = "count", .head = "Count", .width = 9, .needs = CLASSES, .unless = DEVICE, .get = sums_kernels },
-	{ .key = "count", .head = "Count", .text = 4, .width = 9, .needs = CLASSES | DEVICE, .get = sums_kernels },
-	{ .key = "gpu_ns", .needs = CLASSES, .get = sums_work_ns },
-	{ .key = "count", .head = "Count", .text = 7, .width = 9, .unless = CLASSES, .get = sums_scopes },
-	{ .key = "duration_ns", .unless = CLASSES, .get = sums_scopes_ns },
-	{ .key = "calls", .head = "Calls", .text = 5, .width = 9, .unless = CLASSES, .get = sums_calls },
-	{ .key = "calls_ns", .unless = CLASSES, .get = sums_calls_ns },
-	{ .head = "Host time", .text = 6, .width = 10, .unit = TABLE_NS, .needs = DEVICE, .unless = CLASSES, .get = sums_calls_ns },
+	{ .key = "count", .head = "Count", .width = 9, .needs = CLASSES, .unless = DEVICE, OF(kernels) },
+	{ .key = "count", .head = "Count", .text = 4, .width = 9, .needs = CLASSES | DEVICE, OF(kernels) },
+	{ .key = "gpu_ns", .needs = CLASSES, OF(work_ns) },
+	{ .key = "count", .head = "Count", .text = 7, .width = 9, .unless = CLASSES, OF(scopes) },
+	{ .key = "duration_ns", .unless = CLASSES, OF(scopes_ns) },
+	{ .key = "calls", .head = "Calls", .text = 5, .width = 9, .unless = CLASSES, OF(calls) },
+	{ .key = "calls_ns", .unless = CLASSES, OF(calls_ns) },
+	{ .head = "Host time", .text = 6, .width = 10, .unit = TABLE_NS, .needs = DEVICE, .unless = CLASSES, OF(calls_ns) },
 	{ .key = "inclusive_calls_ns", .unless = CLASSES, .get = sums_inclusive_calls },
-	{ .key = "kernels", .head = "Kernels", .text = 4, .width = 9, .needs = DEVICE, .unless = CLASSES, .get = sums_kernels },
-	{ .key = "gpu_ns", .needs = DEVICE, .unless = CLASSES, .get = sums_work_ns },
+	{ .key = "kernels", .head = "Kernels", .text = 4, .width = 9, .needs = DEVICE, .unless = CLASSES, OF(kernels) },
+	{ .key = "gpu_ns", .needs = DEVICE, .unless = CLASSES, OF(work_ns) },
 	{ .key = "inclusive_gpu_ns", .needs = DEVICE, .unless = CLASSES, .get = sums_inclusive_work },
 	{ .head = "Exposed%", .text = 8, .width = 9, .unit = TABLE_FIXED, .digits = 2, .needs = COLLECTIVES, .get = sums_exposed },
 	{ .key = "exposed_ns", .needs = COLLECTIVES, .get = sums_exposed_ns },
-	{ .key = "bytes", .head = "Bytes", .text = 9, .width = 10, .unit = TABLE_BYTES, .needs = COLLECTIVES, .get = sums_bytes },
+	{ .key = "bytes", .head = "Bytes", .text = 9, .width = 10, .unit = TABLE_BYTES, .needs = COLLECTIVES, OF(moved.bytes), .if_any = true },
 	{ .key = "min_bytes", .needs = COLLECTIVES, .get = sums_min_bytes },
 	{ .key = "max_bytes", .needs = COLLECTIVES, .get = sums_max_bytes },
 	{ .key = "moved_ns", .needs = COLLECTIVES, .get = sums_moved_ns },
@@ -185,7 +175,7 @@ static const struct table_column columns[] = {
 	  .needs = COLLECTIVES, .get = sums_alg_rate },
 	{ .key = "bus_gbps", .head = "Bus GB/s", .text = 11, .width = 9, .unit = TABLE_FIXED, .digits = 2, .json_digits = 3,
 	  .needs = COLLECTIVES, .get = sums_bus_rate },
-	{ .needs = COLLECTIVES, .put = put_sizes },
+	{ .needs = COLLECTIVES, .put = scopes_print_put_sizes },
 	{ .head = "GFLOP", .text = 12, .width = 10, .unit = TABLE_DIGITS, .digits = 4, .needs = GEMMS, .get = sums_gigaflop },
 	{ .head = "TFLOP/s", .text = 13, .width = 9, .unit = TABLE_FIXED, .digits = 2, .needs = GEMMS, .get = sums_flop_rate },
 	{ .head = "Peak%", .text = 14, .width = 7, .unit = TABLE_FIXED, .digits = 1, .needs = GEMMS, .get = sums_peak },
@@ -197,7 +187,7 @@ static const struct table_column columns[] = {
 	{ .key = "d_type", .needs = GEMMS, .get = sums_d_type },
 	{ .key = "called_flop", .needs = GEMMS, .get = sums_called_flop },
 	{ .key = "flop", .needs = GEMMS, .get = sums_flop },
-	{ .key = "flop_ns", .needs = GEMMS, .get = sums_flop_ns },
+	{ .key = "flop_ns", .needs = GEMMS, OF(gemm.ns), .if_any = true },
 	{ .key = "tflops", .json_digits = 3, .needs = GEMMS, .get = sums_tflops },
 	{ .key = "peak_share", .json_digits = 4, .needs = GEMMS, .get = sums_peak_share },
 };

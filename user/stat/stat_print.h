@@ -64,9 +64,9 @@ void stat_watch_close(struct stat_watch *);
 int stat_watch_event(struct stat_watch *, const struct event *);
 /* Is it time to print? True only once for each time. */
 bool stat_watch_due(struct stat_watch *, uint64_t now_ns);
-/* Have counts come since it was due? */
+/* Have counts come since the printing was due? */
 bool stat_watch_ready(struct stat_watch *);
-/* What stands before tables: on a terminal they replace those before. */
+/* Writes what stands before the tables. On a terminal the new tables replace the old ones. */
 void stat_watch_head(struct stat_watch *, struct out *);
 /* Puts the counts of ended processes into a new book. Returns 0 or -errno. */
 int stat_watch_again(struct stat_watch *, struct book *);

@@ -89,7 +89,7 @@ static void derived(struct json *j, const struct report *r, const struct print_a
 	json_end(j);
 }
 
-static void memory(struct json *j, const struct book_memory *m)
+static void stat_print_json_memory(struct json *j, const struct book_memory *m)
 {
 	json_line(j, "");
 	json_open_object(j, "memory");
@@ -137,7 +137,8 @@ static void lost(struct json *j, const struct losses *l)
 	json_put_holes(j, l->holes);
 }
 
-static struct section_row row_of(const struct report *r, enum report_section s, size_t i)
+static struct section_row stat_print_json_row_of(const struct report *r, enum report_section s,
+						 size_t i)
 {
 	const struct report_row *row = &r->rows[s][i];
 
@@ -163,7 +164,8 @@ void print_json(struct out *o, const struct report *r, const struct print_about 
 		json_open_array(&j, report_section_name((enum report_section)s));
 		t = stat_section_table((enum report_section)s, a);
 		for (size_t i = 0; i < r->nrows[s]; i++) {
-			const struct section_row row = row_of(r, (enum report_section)s, i);
+			const struct section_row row =
+				stat_print_json_row_of(r, (enum report_section)s, i);
 
 			table_json_row(&t, &j, " ", &row);
 		}
@@ -171,7 +173,7 @@ void print_json(struct out *o, const struct report *r, const struct print_about 
 	}
 	traffic(&j, r);
 	if (a->memory && r->memory.calls)
-		memory(&j, &r->memory);
+		stat_print_json_memory(&j, &r->memory);
 	counters(&j, r->gauges);
 	lost(&j, &a->end->losses);
 	json_end(&j);
@@ -185,7 +187,8 @@ void print_csv(struct out *o, const struct report *r, const struct print_about *
 	table_csv_heads(&t, o);
 	for (int s = 0; s < REPORT_SECTION_END; s++) {
 		for (size_t i = 0; i < r->nrows[s]; i++) {
-			const struct section_row row = row_of(r, (enum report_section)s, i);
+			const struct section_row row =
+				stat_print_json_row_of(r, (enum report_section)s, i);
 
 			table_csv_row(&t, o, &row);
 		}

@@ -84,7 +84,7 @@ static void histograms(struct out *o, const struct report *r, enum report_sectio
 }
 
 /* The name of a row, and how far off an estimate of its calls may be. */
-static void name_of(struct text *t, const struct section_row *row)
+static void stat_print_text_name_of(struct text *t, const struct section_row *row)
 {
 	char margin[96];
 
@@ -104,7 +104,7 @@ static void section_line(struct out *o, const struct table *t, const struct sect
 	struct section_row named = *row;
 
 	named.name = &name;
-	name_of(&name, row);
+	stat_print_text_name_of(&name, row);
 	table_text_row(t, o, &named);
 	text_free(&name);
 }
@@ -220,7 +220,7 @@ static void launches(struct out *o, const struct report *r)
 		muted_number(text, sizeof(text), r->graph_launches, &r->graphs_unseen));
 }
 
-static void memory(struct out *o, const struct book_memory *m)
+static void stat_print_text_memory(struct out *o, const struct book_memory *m)
 {
 	char text[32], other[32];
 
@@ -313,7 +313,7 @@ static void profile(struct out *o, const struct report *r, const struct print_ab
 		out_fmt(o, " %-34s %s\n", "peak of device memory",
 			print_bytes(text, sizeof(text), (double)a->peak_bytes));
 	if (a->memory && r->memory.calls)
-		memory(o, &r->memory);
+		stat_print_text_memory(o, &r->memory);
 	ns = print_own_cost_ns(a, &hits);
 	if (ns > 0)
 		out_fmt(o, " %-34s %s at the least: %llu hits of %llu ns\n",

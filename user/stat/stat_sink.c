@@ -180,8 +180,8 @@ static int steps_end(struct sink *s, const struct sink_end *end)
 		steps_text(st->steps, o->out, how->top);
 	if (steps_no_room(st->steps))
 		msg_warn("%llu operators, ranges and pieces of device work are not in the table, "
-			 "because there "
-			 "is no room for more: the steps after the first of them are left out",
+			 "because there is no room for more: the steps after the first of them are "
+			 "left out",
 			 (unsigned long long)steps_no_room(st->steps));
 	steps_close(st->steps);
 	free(st);

@@ -42,14 +42,14 @@ static void plain(struct out *o, const char *s)
 /* The sum of all steps is a row, too. */
 #define ALL_STEPS UINT64_MAX
 
-#define COLUMN(name, value)                                       \
-	static struct cell name(const void *row, const void *ctx) \
-	{                                                         \
-		const struct step *one = row;                     \
-		const struct steps_of *p = ctx;                   \
-                                                                  \
-		(void)p;                                          \
-		return value;                                     \
+#define COLUMN(name, value)                                \
+	static struct cell name(const struct table_at *at) \
+	{                                                  \
+		const struct step *one = at->row;          \
+		const struct steps_of *p = at->ctx;        \
+                                                           \
+		(void)p;                                   \
+		return value;                              \
 	}
 
 static struct cell use_of(const struct steps_of *p, const struct step *one, double times)
@@ -63,13 +63,7 @@ COLUMN(step_number,
        one->number == ALL_STEPS ? cell_bytes("all", 3, true) : cell_number(one->number))
 COLUMN(step_begin, cell_number(one->start_ns - p->list[0].start_ns))
 COLUMN(step_length, cell_number(one->end_ns - one->start_ns))
-COLUMN(step_compute, cell_number(one->ns[OVERLAP_COMPUTE]))
-COLUMN(step_exposed, cell_number(one->ns[OVERLAP_COLLECTIVE]))
-COLUMN(step_copies, cell_number(one->ns[OVERLAP_COPY]))
-COLUMN(step_idle, cell_number(one->ns[OVERLAP_IDLE]))
-COLUMN(step_kernels, cell_number(one->kernels))
 COLUMN(step_teraflop, cell_real(one->flop / 1e12))
-COLUMN(step_flop, cell_real(one->flop))
 COLUMN(step_use_percent, use_of(p, one, 100))
 COLUMN(step_use, use_of(p, one, 1))
 
@@ -78,13 +72,13 @@ static const struct table_column columns[] = {
 	{ .key = "step", .head = "Step", .text = 1, .width = 10, .get = step_number },
 	{ .key = "begin_ns", .get = step_begin },
 	{ .key = "duration_ns", .head = "Length", .text = 2, .width = 10, .unit = TABLE_NS, .get = step_length },
-	{ .key = "compute_ns", .head = "Compute", .text = 3, .width = 10, .unit = TABLE_NS, .needs = DEVICE, .get = step_compute },
-	{ .key = "exposed_ns", .head = "Exposed", .text = 4, .width = 10, .unit = TABLE_NS, .needs = DEVICE, .get = step_exposed },
-	{ .key = "copy_ns", .head = "Copies", .text = 5, .width = 10, .unit = TABLE_NS, .needs = DEVICE, .get = step_copies },
-	{ .key = "idle_ns", .head = "Idle", .text = 6, .width = 10, .unit = TABLE_NS, .needs = DEVICE, .get = step_idle },
-	{ .key = "kernels", .head = "Kernels", .text = 7, .width = 9, .needs = DEVICE, .get = step_kernels },
+	{ .key = "compute_ns", .head = "Compute", .text = 3, .width = 10, .unit = TABLE_NS, .needs = DEVICE, TABLE_AT(struct step, ns[OVERLAP_COMPUTE]) },
+	{ .key = "exposed_ns", .head = "Exposed", .text = 4, .width = 10, .unit = TABLE_NS, .needs = DEVICE, TABLE_AT(struct step, ns[OVERLAP_COLLECTIVE]) },
+	{ .key = "copy_ns", .head = "Copies", .text = 5, .width = 10, .unit = TABLE_NS, .needs = DEVICE, TABLE_AT(struct step, ns[OVERLAP_COPY]) },
+	{ .key = "idle_ns", .head = "Idle", .text = 6, .width = 10, .unit = TABLE_NS, .needs = DEVICE, TABLE_AT(struct step, ns[OVERLAP_IDLE]) },
+	{ .key = "kernels", .head = "Kernels", .text = 7, .width = 9, .needs = DEVICE, TABLE_AT(struct step, kernels) },
 	{ .head = "TFLOP", .text = 8, .width = 10, .unit = TABLE_DIGITS, .digits = 4, .needs = PRODUCTS, .get = step_teraflop },
-	{ .key = "flop", .needs = PRODUCTS, .get = step_flop },
+	{ .key = "flop", .needs = PRODUCTS, TABLE_AT(struct step, flop) },
 	{ .head = "MFU%", .text = 9, .width = 6, .unit = TABLE_FIXED, .digits = 1, .needs = PRODUCTS, .get = step_use_percent },
 	{ .key = "mfu", .json_digits = 4, .needs = PRODUCTS, .get = step_use },
 };

@@ -35,7 +35,7 @@ uint32_t book_layers(uint8_t by)
 	return by < ARRAY_LEN(bits) ? bits[by] : 0;
 }
 
-#define HISTS_MAX 65536 /* slightly more than 1 KiB each */
+#define HISTS_MAX 65536 /* each entry takes slightly more than 1 KiB */
 #define NAMES_MAX 65536
 #define NAMES_BYTES ((size_t)32 << 20)
 #define HELD_MAX (1 << 20) /* allocations of recordings */
@@ -43,8 +43,8 @@ uint32_t book_layers(uint8_t by)
 
 struct book_index {
 	size_t nhists, nsizes, name_bytes;
-	struct keyed places; /* struct entry_place */
-	struct keyed names;  /* struct kept */
+	struct hashmap places; /* struct entry_place */
+	struct hashmap names;  /* struct kept */
 };
 
 struct held {
@@ -96,11 +96,11 @@ struct book *book_open(enum book_by by, bool hists, size_t max)
 		free(b);
 		return NULL;
 	}
-	keyed_open_of(&b->index->places, struct entry_place, key, max ? max : BOOK_MAX);
+	hashmap_open_of(&b->index->places, struct entry_place, key, max ? max : BOOK_MAX);
 	kept_open(&b->index->names, NAMES_MAX);
-	keyed_open(&b->processes, sizeof(struct known), sizeof(((struct known *)0)->key),
-		   PROCESSES_MAX);
-	keyed_open(&b->held, sizeof(struct held), sizeof(((struct held *)0)->key), HELD_MAX);
+	hashmap_open(&b->processes, sizeof(struct known), sizeof(((struct known *)0)->key),
+		     PROCESSES_MAX);
+	hashmap_open(&b->held, sizeof(struct held), sizeof(((struct held *)0)->key), HELD_MAX);
 	b->by = by;
 	b->hists = hists;
 	return b;
@@ -119,11 +119,11 @@ void book_close(struct book *b)
 	entered_close(b->entered);
 	busy_close(&b->busy);
 	gauges_close(&b->gauges);
-	keyed_close(&b->held);
-	keyed_close(&b->processes);
-	keyed_each(&b->index->names, name) free(name->text);
-	keyed_close(&b->index->names);
-	keyed_close(&b->index->places);
+	hashmap_close(&b->held);
+	hashmap_close(&b->processes);
+	hashmap_each(&b->index->names, name) free(name->text);
+	hashmap_close(&b->index->names);
+	hashmap_close(&b->index->places);
 	free(b->index);
 	free(b->entries);
 	free(b);
@@ -133,7 +133,7 @@ void book_close(struct book *b)
 
 /* The book's own copy of a name; NULL: no memory, or too many names. Known names are still found
  * when there are too many. */
-static const char *intern(struct book *b, const char *name)
+static const char *book_intern(struct book *b, const char *name)
 {
 	struct book_index *x = b->index;
 	char **place = name ? kept_place(&x->names, name) : NULL;
@@ -149,7 +149,7 @@ static const char *intern(struct book *b, const char *name)
 
 /* ---- entries ---- */
 
-static struct key key_of(const struct book_entry *e)
+static struct key book_key_of(const struct book_entry *e)
 {
 	return (struct key){ .by = e->by,
 			     .name = (uint64_t)(uintptr_t)e->name,
@@ -163,13 +163,14 @@ static struct key key_of(const struct book_entry *e)
 /* Finds or makes the entry with the key of `want`. NULL: there is no room. */
 static struct book_entry *entry_get(struct book *b, const struct book_entry *want)
 {
-	const struct key k = key_of(want);
-	struct entry_place *p = keyed_look(&b->index->places, &k);
+	const struct key k = book_key_of(want);
+	struct entry_place *p = hashmap_look(&b->index->places, &k);
 
 	if (p)
 		return &b->entries[p->at];
-	p = array_room(b->entries, b->nentries) ? keyed_get(&b->index->places, &k, &(bool){ false })
-						: NULL;
+	p = array_room(b->entries, b->nentries)
+		    ? hashmap_get(&b->index->places, &k, &(bool){ false })
+		    : NULL;
 	if (!p)
 		return NULL;
 	p->at = (uint32_t)b->nentries;
@@ -197,7 +198,7 @@ static void add_square(struct ct_sums *n, uint64_t low, uint64_t high)
 }
 
 /* Sums of all processes together stop at their end. */
-static void add_up(__u64 *sum, uint64_t n)
+static void book_add_up(__u64 *sum, uint64_t n)
 {
 	*sum = *sum + n < n ? UINT64_MAX : *sum + n;
 }
@@ -213,9 +214,9 @@ void book_add(struct ct_sums *a, const struct ct_sums *b)
 	a->timed += b->timed;
 	a->ns += b->ns;
 	add_square(a, b->squares[0], b->squares[1]);
-	add_up(&a->bytes, b->bytes);
-	add_up(&a->threads, b->threads);
-	add_up(&a->shared, b->shared);
+	book_add_up(&a->bytes, b->bytes);
+	book_add_up(&a->threads, b->threads);
+	book_add_up(&a->shared, b->shared);
 	a->odd = a->odd + b->odd < a->odd ? UINT32_MAX : a->odd + b->odd;
 }
 
@@ -273,8 +274,8 @@ static unsigned __int128 square(uint64_t v)
 	return (unsigned __int128)v * v;
 }
 
-/* Takes time out of a call that was added and took so long. Of several calls the longest stays as it
- * is. */
+/* Subtracts time from the sums of a call that was added before and whose duration this was. If several calls were
+ * added, the maximum is not changed. */
 static void leave_out(struct book *b, struct book_entry *e, uint64_t took_ns, uint64_t ns)
 {
 	unsigned __int128 sum = (unsigned __int128)e->n.squares[1] << 64 | e->n.squares[0];
@@ -312,7 +313,7 @@ static void add_bytes(struct book *b, struct book_entry *e, uint64_t bytes)
 		b->index->nsizes += e->sizes != NULL;
 	}
 	if (!e->sizes)
-		return; /* the total is kept already */
+		return; /* the total was added already */
 	e->sizes->n.calls++;
 	add_value(&e->sizes->n, &e->sizes->hist, bytes);
 }
@@ -387,13 +388,13 @@ static bool by_process(const struct book *b)
 	return b->by == BOOK_BY_PROCESS || b->by == BOOK_BY_THREAD || b->by == BOOK_BY_STREAM;
 }
 
-/* Remembers who has this number now. */
+/* Remembers which process has this number now. */
 static struct known *learn_process(struct book *b, const struct process *p)
 {
 	struct known want = { .key = { p->pid, (uint32_t)(p->start_boottime_ns >> 10) } }, *k;
 	bool made;
 
-	k = keyed_get(&b->processes, &want.key, &made);
+	k = hashmap_get(&b->processes, &want.key, &made);
 	if (!k)
 		return NULL;
 	if (made) {
@@ -402,11 +403,11 @@ static struct known *learn_process(struct book *b, const struct process *p)
 		memcpy(k->comm, p->comm, sizeof(k->comm));
 	}
 	if (!k->host && p->info && *p->info->host)
-		k->host = intern(b, p->info->host);
+		k->host = book_intern(b, p->info->host);
 	return k;
 }
 
-static void describe(struct book_entry *e, const struct known *k)
+static void book_describe(struct book_entry *e, const struct known *k)
 {
 	e->shown_pid = k->shown_pid;
 	e->nth = k->nth;
@@ -426,7 +427,7 @@ static void of_process(struct book *b, struct book_entry *e, const struct event 
 	memcpy(e->comm, ev->proc->comm, sizeof(e->comm));
 	k = learn_process(b, ev->proc);
 	if (k)
-		describe(e, k);
+		book_describe(e, k);
 }
 
 /* Processes and threads may have other names than at the last event. Sums of a process that has
@@ -478,12 +479,12 @@ static int call_count(struct book *b, const struct event *ev)
 		want.by = by_stream(NULL, t->func, &spec, t->by);
 	/* the kernel side has two sums for two handles of one kernel */
 	if (b->by == BOOK_BY_KERNEL && ev->kernel)
-		want.name = intern(b, ev->kernel->full);
+		want.name = book_intern(b, ev->kernel->full);
 	want.shown_pid = ev->proc->shown_pid;
 	memcpy(want.comm, ev->proc->comm, sizeof(want.comm));
-	k = keyed_find(&b->processes, &(struct known){ .key = { want.pid, want.start } }.key);
+	k = hashmap_find(&b->processes, &(struct known){ .key = { want.pid, want.start } }.key);
 	if (k)
-		describe(&want, k);
+		book_describe(&want, k);
 	e = entry_get(b, &want);
 	if (!e)
 		return no_room(b, t->sums.calls);
@@ -497,7 +498,7 @@ static int call_count(struct book *b, const struct event *ev)
 }
 
 /* The word of a record's call by which calls are separated, as the kernel side does it. */
-static uint64_t word_at(const struct ct_call *c, uint8_t word)
+static uint64_t book_word_at(const struct ct_call *c, uint8_t word)
 {
 	return word < c->nwords ? c->words[word] : 0;
 }
@@ -508,10 +509,10 @@ static uint64_t by_of(const struct book *b, const struct event *ev, const struct
 
 	switch (b->by) {
 	case BOOK_BY_THREAD: return c->h.tid;
-	case BOOK_BY_STREAM: return by_stream(c, c->func, spec, word_at(c, spec->stream_word));
+	case BOOK_BY_STREAM: return by_stream(c, c->func, spec, book_word_at(c, spec->stream_word));
 	case BOOK_BY_DEVICE: return book_device(ev->proc, ev->device);
 	case BOOK_BY_CGROUP: return ev->proc->cgroup_id;
-	case BOOK_BY_KERNEL: return word_at(c, spec->func_word);
+	case BOOK_BY_KERNEL: return book_word_at(c, spec->func_word);
 	default: return 0;
 	}
 }
@@ -564,12 +565,12 @@ static void add_freed(struct book *b, struct ct_sums *n, const struct ct_call *c
 		b->entries[h->by].n.unheld_bytes -= h->before;
 		h->before = 0;
 		if (!h->is_held)
-			keyed_remove(&b->held, h);
+			hashmap_remove(&b->held, h);
 	} else if (h && h->is_held) {
 		n->bytes += h->bytes;
 		h->is_held = false;
 		if (!h->before || c->h.end_ns - h->taken_ns > FREE_MAX_NS)
-			keyed_remove(&b->held, h);
+			hashmap_remove(&b->held, h);
 	} else {
 		n->unsized++;
 	}
@@ -597,8 +598,8 @@ static void add_taken(struct book *b, struct book_entry *e, const struct ct_call
 
 /* Adds what a call takes or frees: the same sums as the kernel side makes (count_memory in
  * bpf/count.bpf.h). */
-static void add_memory(struct book *b, struct book_entry *e, const struct event *ev,
-		       const struct ct_spec *spec)
+static void book_add_memory(struct book *b, struct book_entry *e, const struct event *ev,
+			    const struct ct_spec *spec)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	enum api_memory_what what;
@@ -612,9 +613,9 @@ static void add_memory(struct book *b, struct book_entry *e, const struct event 
 	want = (struct held){ .key = { m.address, ev->proc->start_boottime_ns, c->h.pid,
 				       spec->memory_space } };
 	if (what == API_MEMORY_FREED)
-		add_freed(b, &e->n, c, keyed_find(&b->held, &want.key));
+		add_freed(b, &e->n, c, hashmap_find(&b->held, &want.key));
 	else if (what == API_MEMORY_TAKEN)
-		add_taken(b, e, c, keyed_get(&b->held, &want.key, &made),
+		add_taken(b, e, c, hashmap_get(&b->held, &want.key, &made),
 			  m.bytes < CT_SIZE_MOST ? m.bytes : 0);
 }
 
@@ -631,13 +632,13 @@ static int book_call(struct book *b, const struct event *ev)
 	of_process(b, &want, ev);
 	want.by = by_of(b, ev, &spec);
 	if (b->by == BOOK_BY_KERNEL && want.by && ev->kernel) {
-		want.name = intern(b, ev->kernel->full);
+		want.name = book_intern(b, ev->kernel->full);
 		want.by = want.name ? 0 : want.by;
 	}
 	want.sub = (uint8_t)((spec.kind_word != CT_COUNT_NONE
-				      ? word_at(c, spec.kind_word) & CT_SUB_KIND
+				      ? book_word_at(c, spec.kind_word) & CT_SUB_KIND
 				      : 0) |
-			     (word_at(c, spec.stream_word) > 2 ? CT_SUB_STREAM : 0));
+			     (book_word_at(c, spec.stream_word) > 2 ? CT_SUB_STREAM : 0));
 	e = entry_get(b, &want);
 	if (!e)
 		return no_room(b, 1);
@@ -650,10 +651,10 @@ static int book_call(struct book *b, const struct event *ev)
 	fits = size <= 0 || add_size(&e->n.bytes, (uint64_t)size);
 	if (spec.grid_how) {
 		fits &= add_size(&e->n.threads, threads_of(c, &spec));
-		fits &= add_size(&e->n.shared, word_at(c, spec.shared_word));
+		fits &= add_size(&e->n.shared, book_word_at(c, spec.shared_word));
 	}
 	e->n.odd += !fits;
-	add_memory(b, e, ev, &spec);
+	book_add_memory(b, e, ev, &spec);
 	return 1;
 }
 
@@ -675,7 +676,7 @@ static int book_muted(struct book *b, const struct event *ev)
 	if (!e)
 		return no_room(b, m->counted);
 	muted_add(&e->muted, m);
-	return 0; /* the totals report these calls separately */
+	return 0; /* the totals count these calls separately */
 }
 
 struct ct_sums book_all(const struct book_entry *e)
@@ -736,7 +737,7 @@ static int device_work(struct book *b, const struct event *ev)
 	switch (w->h.kind) {
 	case CT_KERNEL:
 		want.what = BOOK_KERNEL;
-		want.name = ev->kernel ? intern(b, ev->kernel->full) : NULL;
+		want.name = ev->kernel ? book_intern(b, ev->kernel->full) : NULL;
 		break;
 	case CT_COPY:
 		want.what = BOOK_COPY;
@@ -774,7 +775,7 @@ static int device_work(struct book *b, const struct event *ev)
 	return 1;
 }
 
-/* An agent has come into a process, in a call that may have been added before. */
+/* Handles the record that an agent has come into a process, inside a call that may have been added before. */
 static int entered(struct book *b, const struct event *ev)
 {
 	struct entered_in in;

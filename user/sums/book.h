@@ -10,7 +10,7 @@
 #define CT_BOOK_H
 
 #include "../event/muted.h"
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 #include "busy.h"
 #include "entered.h"
 #include "gauges.h"
@@ -22,7 +22,7 @@ enum book_what {
 	BOOK_SET,    /* memsets on a device */
 };
 
-#define BOOK_CLASSES 1u /* no kind of scopes: the classes of work (gemm/work_class.h) */
+#define BOOK_CLASSES 1u /* these are no scopes but the classes of work (work_class.h) */
 /* What `stat --by` takes: a name, its word, the kinds of scopes (bits 1 << enum ct_scope_kind), the layers that are
  * recorded for it (bits). With kinds of scopes it is about what calls and device work were for: such a book has no
  * sums, scope_sums.h has them, and those of steps are in steps/steps.h. */
@@ -44,17 +44,17 @@ enum book_what {
 	X(GEMM, "gemm", 1u << CT_SCOPE_GEMM, BOOK_LAYER(CUBLAS) | BOOK_LAYER(CUDNN)) \
 	X(CLASS, "class", BOOK_CLASSES, 0)
 /* clang-format on */
-/* The words of those with kinds of scopes, for messages. */
+/* The words of the groupings by scopes, for messages. */
 #define BOOK_SCOPE_WORDS(last) "range, collective, operator, step, gemm " last " class"
 
 #define BOOK_BY_NAME(name, word, scopes, layers) BOOK_BY_##name,
 enum book_by { BOOK_BY(BOOK_BY_NAME) };
 #undef BOOK_BY_NAME
-/* The words, and NULL behind them. */
+/* Returns the words, with a NULL at the end. */
 extern const char *const book_by_words[];
-/* The kinds of scopes of an enum book_by; 0: it is none of scopes. */
+/* Returns the kinds of scopes of an enum book_by; 0: it does not group by scopes. */
 uint32_t book_scopes(uint8_t by);
-/* The layers that are recorded for an enum book_by. */
+/* Returns the layers that must be recorded for an enum book_by. */
 uint32_t book_layers(uint8_t by);
 
 /* The resources of a kernel or a launch, for its occupancy, as the last record reported them. */
@@ -111,11 +111,11 @@ struct book {
 	struct gauges gauges; /* the hardware counters */
 	/* struct known: sums of a process that has ended may come when another process has its
 	 * number */
-	struct keyed processes;
+	struct hashmap processes;
 	const struct gpu_table *gpus; /* the table of the events; NULL: no event had one */
 	/* struct book_held: memory held, for calls that came one by one; the kernel side keeps
 	 * the same for calls that it counts */
-	struct keyed held;
+	struct hashmap held;
 	struct entered *entered; /* NULL: no call took long, and no agent came into a process */
 	struct book_index *index;
 	uint64_t named; /* counts the entries' names that were looked at */
@@ -158,8 +158,8 @@ void book_close(struct book *);
  * -ENOMEM. */
 int book_event(struct book *, const struct event *);
 
-/* All have been added: leaves the time out that agents took to come into processes, where calls were only
- * counted. */
+/* Call it after the last event. It subtracts the time that agents took to come into processes from calls that were
+ * only counted. */
 void book_leave_entered(struct book *);
 
 /* All calls of an entry: those in `n` and the muted ones. Estimated calls get the mean time,

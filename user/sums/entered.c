@@ -5,11 +5,11 @@
 #include <stdlib.h>
 
 #define ENTERED_MAX 4096
-#define LONG_NS 500000ULL /* calls that took less hold no agent's coming */
+#define LONG_NS 500000ULL /* an agent cannot have come in during a shorter call */
 #define LONG_MAX 4096	  /* the newest of them */
 
 struct entered {
-	struct ct_hdr list[ENTERED_MAX]; /* size 0: its call is known */
+	struct ct_hdr list[ENTERED_MAX]; /* size 0: the call is known */
 	size_t n;
 	struct long_call {
 		uint64_t start_ns, end_ns;
@@ -42,7 +42,7 @@ static void entered_add(struct entered *e, uint64_t ns, uint16_t func)
 	e->sum.ns += ns;
 }
 
-/* Did it pass inside this call? */
+/* Did the time pass inside this call? */
 static bool holds(uint64_t start_ns, uint64_t end_ns, uint32_t pid, uint32_t tid,
 		  const struct ct_hdr *h)
 {

@@ -11,8 +11,8 @@
 #include "../event/event.h"
 
 struct entered_sum {
-	uint64_t n, ns;	     /* left out of sums */
-	uint64_t in_sums_ns; /* not: it is not known in which call it passed */
+	uint64_t n, ns; /* left out of sums */
+	uint64_t in_sums_ns; /* the time that was not left out, since it is not known in which call it passed */
 	uint16_t func; /* the function of all that were left out; CT_NO_FUNC: several, or none */
 };
 
@@ -28,11 +28,11 @@ struct entered_in {
 	uint64_t took_ns, ns; /* the call's time, and the part of it that is left out */
 	uint16_t func;
 };
-/* An agent came in: true if the call was added before, which *in says. */
+/* Takes the record of an agent that came in. True: the call was added before; *in says which call it is. */
 bool entered_record(struct entered *, const struct ct_hdr *, struct entered_in *in);
-/* Those of which the call is not known: the next one at or behind *i, from 0 on; NULL: no more. */
+/* Returns the next agent whose call is not known, at or behind *i, which begins with 0; NULL: there are no more. */
 struct ct_hdr *entered_next(struct entered *, size_t *i);
-/* The last one that entered_next() gave: it passed in a call of this function. */
+/* Says that what entered_next() returned last happened in a call of this function. */
 void entered_found(struct entered *, struct ct_hdr *, uint16_t func);
 void entered_sum(const struct entered *, struct entered_sum *);
 

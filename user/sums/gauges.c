@@ -51,7 +51,7 @@ int gauges_event(struct gauges *g, const struct event *ev)
 	for (uint32_t i = 0; i < c->n; i++) {
 		const struct metric *m =
 			ev->metrics ? metric_table_find(ev->metrics, c->values[i].metric) : NULL;
-		/* the first sample of some metrics is of an instant */
+		/* the first sample of some metrics has no duration */
 		double value, ns = c->h.end_ns > c->h.start_ns
 					   ? (double)(c->h.end_ns - c->h.start_ns)
 					   : 1;

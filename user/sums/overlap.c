@@ -71,7 +71,7 @@ uint64_t overlap_late(const struct overlap *o)
 	return o->late;
 }
 
-static int by_time(const void *pa, const void *pb)
+static int overlap_by_time(const void *pa, const void *pb)
 {
 	const struct edge *a = pa, *b = pb;
 
@@ -98,7 +98,7 @@ static struct point *make_points(const struct overlap *o, size_t *n)
 		edges[2 * i] = (struct edge){ w->device, w->start_ns, 1, (uint8_t)w->class };
 		edges[2 * i + 1] = (struct edge){ w->device, w->end_ns, -1, (uint8_t)w->class };
 	}
-	qsort(edges, 2 * o->nwork, sizeof(*edges), by_time);
+	qsort(edges, 2 * o->nwork, sizeof(*edges), overlap_by_time);
 	for (size_t i = 0; i < 2 * o->nwork; i++) {
 		const struct edge *e = &edges[i];
 
@@ -187,7 +187,7 @@ static int settle(struct overlap *o, uint64_t until)
 
 /* Makes room if there is too much. What is left may still be too much, if all of it is new or one
  * window is long: then all is settled. */
-static int make_room(struct overlap *o)
+static int overlap_make_room(struct overlap *o)
 {
 	int err = 0;
 
@@ -208,7 +208,7 @@ static void saw(struct overlap *o, uint64_t end_ns)
 int overlap_work(struct overlap *o, uint64_t device, enum overlap_class class, uint64_t start_ns,
 		 uint64_t end_ns)
 {
-	int err = make_room(o);
+	int err = overlap_make_room(o);
 	struct piece *w;
 
 	if (err)
@@ -226,7 +226,7 @@ int overlap_work(struct overlap *o, uint64_t device, enum overlap_class class, u
 int overlap_window(struct overlap *o, uint64_t device, uint64_t tag, uint64_t start_ns,
 		   uint64_t end_ns)
 {
-	int err = make_room(o);
+	int err = overlap_make_room(o);
 	struct window *w;
 
 	if (err)

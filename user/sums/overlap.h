@@ -21,7 +21,7 @@ struct overlap;
 /* max: pieces of work, and windows, that are kept at a time; those that end more than `slack_ns`
  * before the newest are settled when there are more. NULL: no memory. */
 struct overlap *overlap_open(size_t max, uint64_t slack_ns, overlap_fn, void *ctx);
-void overlap_close(struct overlap *); /* windows that are not settled are dropped */
+void overlap_close(struct overlap *); /* drops windows that are not settled */
 /* class: not OVERLAP_IDLE. start_ns <= end_ns. Returns 0 or -ENOMEM. */
 int overlap_work(struct overlap *, uint64_t device, enum overlap_class, uint64_t start_ns,
 		 uint64_t end_ns);

@@ -11,15 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 #include "period.h"
 
 #define GRAM 4
 #define CANDIDATES 64
 #define GRAMS_MAX (1u << 20)
-#define NEARLY 0.9 /* of the best: a shorter period is taken then */
+#define NEARLY 0.9 /* a shorter period is preferred if it reaches this share of the best one */
 
-/* Begin with their keys. */
+/* Both structs begin with their keys. */
 struct gram {
 	uint64_t hash;
 	size_t first, last, n; /* places, and how many */
@@ -55,14 +55,14 @@ static uint64_t gap_before(const struct beat *b, size_t i)
 }
 
 /* All grams of a length; regular: those that come again after `period`. */
-static int grams_make(struct keyed *grams, const struct beat *b, size_t n, size_t length,
+static int grams_make(struct hashmap *grams, const struct beat *b, size_t n, size_t length,
 		      size_t period)
 {
-	keyed_open_of(grams, struct gram, hash, GRAMS_MAX);
+	hashmap_open_of(grams, struct gram, hash, GRAMS_MAX);
 	for (size_t i = 0; i + length <= n; i++) {
 		uint64_t hash = gram_at(b, i, length);
 		bool made;
-		struct gram *g = keyed_get(grams, &hash, &made);
+		struct gram *g = hashmap_get(grams, &hash, &made);
 
 		if (!g && grams->n < GRAMS_MAX)
 			return -ENOMEM;
@@ -98,14 +98,14 @@ static int nearest_first(const void *pa, const void *pb)
 	return a->distance < b->distance ? -1 : a->distance > b->distance;
 }
 
-static int vote(struct keyed *votes, uint64_t distance, size_t n)
+static int vote(struct hashmap *votes, uint64_t distance, size_t n)
 {
 	struct vote *v;
 	bool made;
 
 	if (!distance || distance > n / PERIOD_LEAST)
 		return 0;
-	v = keyed_get(votes, &distance, &made);
+	v = hashmap_get(votes, &distance, &made);
 	if (!v)
 		return -ENOMEM;
 	v->n++;
@@ -119,20 +119,20 @@ struct score {
 	double mean, share;
 };
 
-static struct score score_of(struct keyed *symbols, struct symbol **of, size_t n, size_t distance)
+static struct score score_of(struct hashmap *symbols, struct symbol **of, size_t n, size_t distance)
 {
 	struct symbol *s;
 	double sum = 0;
 	size_t all = 0, mostly = 0;
 
-	keyed_each(symbols, s) s->tried = s->matched = 0;
+	hashmap_each(symbols, s) s->tried = s->matched = 0;
 	for (size_t i = 0; i + distance < n; i++) {
 		of[i]->tried++;
 		of[i]->matched += of[i] == of[i + distance];
 	}
-	keyed_each(symbols, s)
+	hashmap_each(symbols, s)
 	{
-		/* what was only at the beginning says nothing of the rest */
+		/* what happened only at the beginning says nothing about the rest */
 		if (s->n < PERIOD_LEAST || !s->tried)
 			continue;
 		sum += (double)s->matched / (double)s->tried;
@@ -144,41 +144,41 @@ static struct score score_of(struct keyed *symbols, struct symbol **of, size_t n
 }
 
 /* The symbol of each beat. NULL: no memory. */
-static struct symbol **symbols_make(struct keyed *symbols, const struct beat *b, size_t n)
+static struct symbol **symbols_make(struct hashmap *symbols, const struct beat *b, size_t n)
 {
 	struct symbol **of = calloc(n + 1, sizeof(struct symbol *)), *s;
 	bool made;
 
-	keyed_open_of(symbols, struct symbol, symbol, n + 1);
+	hashmap_open_of(symbols, struct symbol, symbol, n + 1);
 	for (size_t i = 0; i < n && of; i++) {
-		s = keyed_get(symbols, &b[i].symbol, &made);
+		s = hashmap_get(symbols, &b[i].symbol, &made);
 		if (!s) {
 			free(of);
 			return NULL;
 		}
 		s->n++;
 	}
-	/* they move while some are added */
+	/* the items move while others are added */
 	for (size_t i = 0; i < n && of; i++)
-		of[i] = keyed_find(symbols, &b[i].symbol);
+		of[i] = hashmap_find(symbols, &b[i].symbol);
 	return of;
 }
 
 /* Tries the distances of most votes, the shortest first. */
-static int choose(const struct beat *b, size_t n, struct keyed *votes, struct period *p)
+static int period_choose(const struct beat *b, size_t n, struct hashmap *votes, struct period *p)
 {
 	struct score scores[CANDIDATES];
 	double best = 0;
 	struct vote *list = (struct vote *)votes->items;
 	size_t nlist = votes->n < CANDIDATES ? votes->n : CANDIDATES;
-	struct keyed symbols;
+	struct hashmap symbols;
 	struct symbol **of;
 
 	if (!nlist)
 		return 0;
 	of = symbols_make(&symbols, b, n);
 	if (!of) {
-		keyed_close(&symbols);
+		hashmap_close(&symbols);
 		return -ENOMEM;
 	}
 	qsort(list, votes->n, sizeof(*list), most_first);
@@ -187,7 +187,7 @@ static int choose(const struct beat *b, size_t n, struct keyed *votes, struct pe
 		scores[i] = score_of(&symbols, of, n, list[i].distance);
 		best = scores[i].share > best ? scores[i].share : best;
 	}
-	/* one thing again and again has no steps */
+	/* a sequence of one thing alone has no steps */
 	for (size_t i = 0; i < nlist && symbols.n > 1 && !p->length; i++) {
 		if (scores[i].share < best * NEARLY)
 			continue;
@@ -196,17 +196,17 @@ static int choose(const struct beat *b, size_t n, struct keyed *votes, struct pe
 			p->length = list[i].distance;
 	}
 	free(of);
-	keyed_close(&symbols);
+	hashmap_close(&symbols);
 	return 0;
 }
 
 /* The gram with which periods begin: one that comes once in each. The earliest, unless there is a
  * pause before another one that is more than twice as long. NULL: none. */
-static const struct gram *anchor(struct keyed *grams, size_t n, size_t length)
+static const struct gram *anchor(struct hashmap *grams, size_t n, size_t length)
 {
 	const struct gram *first = NULL, *paused = NULL, *g;
 
-	keyed_each(grams, g)
+	hashmap_each(grams, g)
 	{
 		if (g->n < n / length * 3 / 4 || g->n > n / length + 1 + n / length / 4 ||
 		    g->regular * 2 < g->n - 1)
@@ -225,7 +225,7 @@ static int divide(const struct beat *b, size_t n, struct period *p)
 {
 	size_t length = p->length < GRAM ? p->length : GRAM;
 	const struct gram *a;
-	struct keyed grams;
+	struct hashmap grams;
 	int err = grams_make(&grams, b, n, length, p->length);
 
 	p->starts = err ? NULL : calloc(n + 1, sizeof(*p->starts));
@@ -237,30 +237,30 @@ static int divide(const struct beat *b, size_t n, struct period *p)
 	for (size_t i = 0; !a && !err && i + p->length <= n; i += p->length)
 		p->starts[p->n++] = i;
 	p->last_whole = p->n && n - p->starts[p->n - 1] >= p->length;
-	keyed_close(&grams);
+	hashmap_close(&grams);
 	return err;
 }
 
 int period_find(const struct beat *b, size_t n, struct period *p)
 {
-	struct keyed grams, votes;
+	struct hashmap grams, votes;
 	struct gram *g;
 	int err;
 
 	*p = (struct period){ 0 };
-	keyed_open_of(&votes, struct vote, distance, n + 1);
+	hashmap_open_of(&votes, struct vote, distance, n + 1);
 	err = grams_make(&grams, b, n, GRAM, 0);
-	keyed_each(&grams, g)
+	hashmap_each(&grams, g)
 	{
 		if (!err)
 			err = vote(&votes, g->apart, n);
 		if (!err)
 			err = vote(&votes, g->apart_last, n);
 	}
-	keyed_close(&grams);
+	hashmap_close(&grams);
 	if (!err)
-		err = choose(b, n, &votes, p);
-	keyed_close(&votes);
+		err = period_choose(b, n, &votes, p);
+	hashmap_close(&votes);
 	return err || !p->length ? err : divide(b, n, p);
 }
 

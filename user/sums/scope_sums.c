@@ -6,7 +6,7 @@
 
 #include "../event/scopes/lineage.h"
 #include "../event/scopes/moved.h"
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 #include "book.h"
 #include "work_class.h"
 #include "overlap.h"
@@ -25,8 +25,8 @@ struct moved {
 };
 
 struct scope_sums {
-	struct keyed rows;
-	struct keyed moved, older; /* older: what `moved` had when it was full */
+	struct hashmap rows;
+	struct hashmap moved, older; /* older: what `moved` had when it was full */
 	uint32_t kinds;
 	uint64_t no_room;
 	bool device; /* there is device work */
@@ -39,7 +39,7 @@ static void expose(void *ctx, uint64_t tag, const uint64_t ns[OVERLAP_END])
 {
 	struct scope_sums *s = ctx;
 	struct scope_row *r =
-		keyed_find(&s->rows, &(struct scope_row){ .what = SCOPE_ROW_NAMED, .hash = tag });
+		hashmap_find(&s->rows, &(struct scope_row){ .what = SCOPE_ROW_NAMED, .hash = tag });
 
 	if (!r)
 		return;
@@ -56,9 +56,9 @@ struct scope_sums *scope_sums_open(uint32_t kinds)
 		return NULL;
 	s->kinds = kinds;
 	s->collectives = kinds & 1u << CT_SCOPE_COLLECTIVE;
-	keyed_open_of(&s->rows, struct scope_row, hash, ROWS_MAX);
-	keyed_open_of(&s->moved, struct moved, number, MOVED_MAX);
-	keyed_open_of(&s->older, struct moved, number, MOVED_MAX);
+	hashmap_open_of(&s->rows, struct scope_row, hash, ROWS_MAX);
+	hashmap_open_of(&s->moved, struct moved, number, MOVED_MAX);
+	hashmap_open_of(&s->older, struct moved, number, MOVED_MAX);
 	s->gemms = kinds & 1u << CT_SCOPE_GEMM;
 	s->classes = kinds == BOOK_CLASSES;
 	if (!s->collectives)
@@ -76,15 +76,15 @@ void scope_sums_close(struct scope_sums *s)
 
 	if (!s)
 		return;
-	keyed_each(&s->rows, r)
+	hashmap_each(&s->rows, r)
 	{
 		free(r->name);
 		collective_sums_free(&r->moved);
 	}
 	overlap_close(s->overlap);
-	keyed_close(&s->rows);
-	keyed_close(&s->moved);
-	keyed_close(&s->older);
+	hashmap_close(&s->rows);
+	hashmap_close(&s->moved);
+	hashmap_close(&s->older);
 	free(s);
 }
 
@@ -99,18 +99,19 @@ static struct scope_row *row_named(struct scope_sums *s, enum scope_row_what wha
 	struct scope_row key = { .what = what, .hash = hash_bytes(name, strlen(name)) }, *r;
 	bool made;
 
-	r = keyed_get(&s->rows, &key, &made);
+	r = hashmap_get(&s->rows, &key, &made);
 	if (!r)
 		return NULL;
 	if (made)
 		r->name = strdup(name);
 	if (r->name)
 		return r;
-	keyed_remove(&s->rows, r);
+	hashmap_remove(&s->rows, r);
 	return NULL;
 }
 
-static struct scope_row *row_of(struct scope_sums *s, const struct scope_line *line, bool known)
+static struct scope_row *scope_sums_row_of(struct scope_sums *s, const struct scope_line *line,
+					   bool known)
 {
 	return line    ? row_named(s, SCOPE_ROW_NAMED, line->name)
 	       : known ? row_named(s, SCOPE_ROW_NONE, "none")
@@ -119,19 +120,19 @@ static struct scope_row *row_of(struct scope_sums *s, const struct scope_line *l
 
 /* Remembers a collective or product. *first: it was not remembered before. Its kernels come within
  * some seconds, so the oldest may be forgotten. */
-static int remember(struct scope_sums *s, const struct moved *key, bool *first)
+static int scope_sums_remember(struct scope_sums *s, const struct moved *key, bool *first)
 {
-	struct keyed full = s->moved;
+	struct hashmap full = s->moved;
 
 	*first = false;
-	if (keyed_find(&s->older, key))
+	if (hashmap_find(&s->older, key))
 		return 0;
-	if (full.n == MOVED_MAX && !keyed_find(&full, key)) {
+	if (full.n == MOVED_MAX && !hashmap_find(&full, key)) {
 		s->moved = s->older;
 		s->older = full;
-		keyed_clear(&s->moved);
+		hashmap_clear(&s->moved);
 	}
-	return keyed_get(&s->moved, key, first) ? 0 : -ENOMEM;
+	return hashmap_get(&s->moved, key, first) ? 0 : -ENOMEM;
 }
 
 /* Adds a kernel of a collective, or of a product; the bytes or FLOP when the first kernel comes. */
@@ -147,7 +148,7 @@ static int add_moved(struct scope_sums *s, struct scope_row *r, const struct sco
 
 	if (!moved_bytes(line, &(double){ 0 }) && !line->flop)
 		return 0;
-	err = remember(s, &key, &first);
+	err = scope_sums_remember(s, &key, &first);
 	if (err)
 		return err;
 	if (line->kind == CT_SCOPE_GEMM) {
@@ -187,7 +188,7 @@ static void add_inclusive(struct scope_sums *s, const struct event *ev, uint64_t
 		if (!line)
 			return;
 		id = line->parent;
-		r = keyed_find(
+		r = hashmap_find(
 			&s->rows,
 			&(struct scope_row){ .what = SCOPE_ROW_NAMED,
 					     .hash = hash_bytes(line->name, strlen(line->name)) });
@@ -201,7 +202,7 @@ static void add_inclusive(struct scope_sums *s, const struct event *ev, uint64_t
 }
 
 /* Makes the rows of all scopes around an event first: rows move when one is made. */
-static void make_rows(struct scope_sums *s, const struct event *ev)
+static void scope_sums_make_rows(struct scope_sums *s, const struct event *ev)
 {
 	uint32_t id = lineage_from(ev, s->kinds);
 	const struct scope_line *line;
@@ -211,7 +212,7 @@ static void make_rows(struct scope_sums *s, const struct event *ev)
 		line = lineage_of_kind(ev->lineage, ev->rec->pid, id, s->kinds, &known);
 		if (!line)
 			return;
-		if (!row_of(s, line, true))
+		if (!scope_sums_row_of(s, line, true))
 			return;
 		id = line->parent;
 	}
@@ -226,9 +227,9 @@ static int add_event(struct scope_sums *s, const struct event *ev, bool work)
 	bool known;
 	int err = 0;
 
-	make_rows(s, ev);
+	scope_sums_make_rows(s, ev);
 	line = lineage_of_kind(ev->lineage, h->pid, lineage_from(ev, s->kinds), s->kinds, &known);
-	r = row_of(s, line, known);
+	r = scope_sums_row_of(s, line, known);
 	if (!r) {
 		s->no_room++;
 		return 0;
@@ -257,7 +258,7 @@ static int add_scope(struct scope_sums *s, const struct ct_scope *scope, const s
 
 	if (!line || !(s->kinds >> scope->kind & 1))
 		return 1; /* it is in no row, and nobody asked for it */
-	r = row_of(s, line, true);
+	r = scope_sums_row_of(s, line, true);
 	if (!r)
 		return 0; /* a scope that is not shown, and counted as one */
 	if (s->gemms)
@@ -304,7 +305,7 @@ int scope_sums_event(struct scope_sums *s, const struct event *ev)
 
 /* The most time first: on the device if there is device work, else in calls. Then by name; "none"
  * and "unknown" are last. */
-static int by_time(const void *pa, const void *pb)
+static int scope_sums_by_time(const void *pa, const void *pb)
 {
 	const struct scope_row *a = *(const struct scope_row *const *)pa,
 			       *b = *(const struct scope_row *const *)pb;
@@ -326,8 +327,8 @@ static struct scope_row **sorted(struct scope_sums *s)
 
 	if (!rows)
 		return NULL;
-	keyed_each(&s->rows, r) rows[n++] = r;
-	qsort(rows, n, sizeof(*rows), by_time);
+	hashmap_each(&s->rows, r) rows[n++] = r;
+	qsort(rows, n, sizeof(*rows), scope_sums_by_time);
 	return rows;
 }
 
@@ -343,7 +344,7 @@ struct scope_row **scope_sums_rows(struct scope_sums *s, struct scope_sums_all *
 					.collectives = s->collectives,
 					.gemms = s->gemms,
 					.late = s->overlap ? overlap_late(s->overlap) : 0 };
-	keyed_each(&s->rows, r)
+	hashmap_each(&s->rows, r)
 	{
 		all->work_ns += r->work_ns;
 		all->calls_ns += r->calls_ns;

@@ -39,7 +39,7 @@ static int coalesce(struct spans *s)
 		struct span *last = &s->at[kept];
 		uint64_t gap = s->at[i].start_ns - last->end_ns;
 
-		/* of gaps that are all alike, half */
+		/* if all gaps are alike, half of them */
 		if (gap < s->quantum_ns || (gap == s->quantum_ns && merged < s->n / 2)) {
 			merged++;
 			last->end_ns = s->at[i].end_ns;
@@ -52,7 +52,7 @@ static int coalesce(struct spans *s)
 	return 0;
 }
 
-/* One more, which starts no earlier than those before it, unless it is late. */
+/* Adds an interval, which starts no earlier than those before it, unless it came late. */
 static int settle_one(struct spans *s, struct span one)
 {
 	struct span *last = s->n ? &s->at[s->n - 1] : NULL;

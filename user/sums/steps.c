@@ -10,7 +10,7 @@
 #include "../event/scopes/peak.h"
 #include "../util/parse.h"
 #include "../util/table/array.h"
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 #include "period.h"
 #include "steps.h"
 
@@ -64,7 +64,7 @@ struct came {
 
 struct steps {
 	const char *name;
-	struct keyed names, products;
+	struct hashmap names, products;
 	struct work *work;
 	struct mark *marks;
 	struct range *ranges;
@@ -94,8 +94,8 @@ struct steps *steps_open(const char *name, size_t max)
 	s->name = name;
 	s->max = max;
 	s->until_ns = UINT64_MAX;
-	keyed_open_of(&s->names, struct name, hash, NAMES_MAX);
-	keyed_open_of(&s->products, struct product, number, PRODUCTS_MAX);
+	hashmap_open_of(&s->names, struct name, hash, NAMES_MAX);
+	hashmap_open_of(&s->products, struct product, number, PRODUCTS_MAX);
 	return s;
 }
 
@@ -105,9 +105,9 @@ void steps_close(struct steps *s)
 
 	if (!s)
 		return;
-	keyed_each(&s->names, n) free(n->text);
-	keyed_close(&s->names);
-	keyed_close(&s->products);
+	hashmap_each(&s->names, n) free(n->text);
+	hashmap_close(&s->names);
+	hashmap_close(&s->products);
 	for (size_t i = 0; i < s->nprocs; i++)
 		free(s->procs[i].list);
 	free(s->procs);
@@ -158,13 +158,13 @@ static int no_room(struct steps *s, const struct ct_hdr *h)
 }
 
 /* The place of a name, from 1 on. 0: there is no room. */
-static uint32_t name_of(struct steps *s, const char *text)
+static uint32_t steps_name_of(struct steps *s, const char *text)
 {
 	uint64_t hash = text ? hash_bytes(text, strlen(text)) : 0;
 	struct name *n;
 	bool made;
 
-	n = text ? keyed_get(&s->names, &hash, &made) : NULL;
+	n = text ? hashmap_get(&s->names, &hash, &made) : NULL;
 	if (!n)
 		return 0;
 	if (made)
@@ -228,7 +228,7 @@ static void add_product(struct steps *s, struct steps_of *p, struct work *w, con
 	if (!w->kernel || !peak_computes(ev))
 		return;
 	key = (struct product){ ev->product->pid, ev->product->id, ev->capture ? ev->number : 0 };
-	if (!keyed_get(&s->products, &key, &made)) {
+	if (!hashmap_get(&s->products, &key, &made)) {
 		s->no_room++;
 		return;
 	}
@@ -260,10 +260,10 @@ static int add_work(struct steps *s, const struct event *ev)
 			    .class = (uint8_t)class_of(ev),
 			    .kernel = h->kind == CT_KERNEL };
 	add_product(s, p, w, ev);
-	w->name = name_of(s, ev->kernel		  ? ev->kernel->brief
-			     : h->kind == CT_COPY ? "memcpy"
-			     : h->kind == CT_SET  ? "memset"
-						  : NULL);
+	w->name = steps_name_of(s, ev->kernel		? ev->kernel->brief
+				   : h->kind == CT_COPY ? "memcpy"
+				   : h->kind == CT_SET	? "memset"
+							: NULL);
 	return 1;
 }
 
@@ -281,7 +281,7 @@ static int add_mark(struct steps *s, const struct event *ev, uint64_t symbol, co
 		return -ENOMEM;
 	p->beats = true;
 	*m = (struct mark){ { h->start_ns, h->end_ns, symbol }, h->pid, h->tid, 0, launch };
-	m->name = name_of(s, name);
+	m->name = steps_name_of(s, name);
 	return 1;
 }
 
@@ -457,29 +457,29 @@ static uint32_t busy_thread(const struct mark *m, size_t n, bool launch)
 		uint64_t tid;
 		size_t n, first;
 	} * t, *best = NULL;
-	struct keyed threads;
+	struct hashmap threads;
 	size_t most = 0;
 	uint32_t tid;
 	bool made;
 
-	keyed_open_of(&threads, struct thread_marks, tid, PROCS_MAX);
+	hashmap_open_of(&threads, struct thread_marks, tid, PROCS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		if (m[i].launch != launch)
 			continue;
-		t = keyed_get(&threads, &(uint64_t){ m[i].tid }, &made);
+		t = hashmap_get(&threads, &(uint64_t){ m[i].tid }, &made);
 		if (!t)
 			continue;
 		t->first = made ? i : t->first;
 		t->n++;
 		most = t->n > most ? t->n : most;
 	}
-	keyed_each(&threads, t)
+	hashmap_each(&threads, t)
 	{
 		if (t->n * 4 >= most && (!best || t->first < best->first))
 			best = t;
 	}
 	tid = best ? (uint32_t)best->tid : 0;
-	keyed_close(&threads);
+	hashmap_close(&threads);
 	return tid;
 }
 
@@ -754,7 +754,7 @@ static const char *most_more(const struct steps *s, const struct named_ns *by, s
 		if (by[i].here <= others || by[i].here - others <= *more)
 			continue;
 		*more = by[i].here - others;
-		name = ((const struct name *)keyed_at(&s->names, i - 1))->text;
+		name = ((const struct name *)hashmap_at(&s->names, i - 1))->text;
 	}
 	return name;
 }
@@ -838,7 +838,7 @@ int steps_operators(const struct steps *s, const struct steps_of *p, struct step
 			most = by[i] > by[most] ? i : most;
 		if (!most)
 			break;
-		ops->name[k] = ((const struct name *)keyed_at(&s->names, most - 1))->text;
+		ops->name[k] = ((const struct name *)hashmap_at(&s->names, most - 1))->text;
 		ops->ns[k] = by[most];
 		by[most] = 0;
 	}

@@ -71,7 +71,7 @@ int steps_finish(struct steps *);
 /* Before steps_finish(): steps in which something may be missing (event/holes) are not judged, and are not in the lists. */
 void steps_holes(struct steps *, const struct holes *);
 const struct steps_of *steps_list(const struct steps *, size_t *n);
-/* Does the next piece of one sort find no room? */
+/* True if there is no room for the next piece of some sort. */
 bool steps_full(const struct steps *);
 /* Gives room for more; max: as in steps_open(), and not less than before. */
 void steps_widen(struct steps *, size_t max);

@@ -32,7 +32,7 @@ static const char *const words[] = {
 	[CLASS_GRAPH] = "graph as a whole",
 };
 
-static const char *by_name(const char *name)
+static const char *work_class_by_name(const char *name)
 {
 	static const struct {
 		const char *pattern;
@@ -52,7 +52,7 @@ static const char *by_name(const char *name)
 /* A kernel inside a call for a convolution that its name does not tell is the convolution. */
 static const char *by_network(const struct event *ev, const struct ct_gemm *g)
 {
-	const char *word = ev->kernel ? by_name(ev->kernel->full) : NULL;
+	const char *word = ev->kernel ? work_class_by_name(ev->kernel->full) : NULL;
 
 	if (g->flags & CT_GEMM_CONVOLUTION &&
 	    (!word || word == words[CLASS_OTHER] || word == words[CLASS_GEMM]))
@@ -77,5 +77,5 @@ const char *work_class(const struct event *ev)
 		return by_network(ev, line->gemm);
 	if (line)
 		return words[line->kind == CT_SCOPE_GEMM ? CLASS_GEMM : CLASS_COLLECTIVE];
-	return ev->kernel ? by_name(ev->kernel->full) : NULL;
+	return ev->kernel ? work_class_by_name(ev->kernel->full) : NULL;
 }

@@ -8,9 +8,9 @@
 
 struct column {
 	const char *title;
-	unsigned int width; /* with the space before it */
-	unsigned int views; /* bit for each enum top_view */
-	enum top_sort sort; /* that it is the key of; TOP_SORT_END: none */
+	unsigned int width; /* its width, with the blank before it */
+	unsigned int views; /* the views that have it: a bit for each enum top_view */
+	enum top_sort sort; /* the order that it is the key of; TOP_SORT_END: none */
 	int drop;	   /* columns with a higher number are dropped first on a narrow terminal */
 	unsigned int from; /* shown on terminals of so many cells */
 	bool device;	   /* known only with device records: dropped first without them */
@@ -20,8 +20,8 @@ struct column {
 #define COLUMNS_WIDE 140    /* cells, from which on users, containers and command lines are shown */
 #define COLUMNS_NAME_MIN 10 /* cells for the name, which stands last */
 
-/* The columns of a view that fit into `width` cells; returns their number. What is left is the
- * name's. */
+/* Finds the columns of a view that fit into `width` cells, and returns their number. The cells that are left are
+ * for the name. */
 int columns_pick(enum top_view, unsigned int width, bool device, const struct column **out);
 /* The name's title: COMMAND, FUNCTION... */
 const char *columns_name(enum top_view);

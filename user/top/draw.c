@@ -40,7 +40,7 @@ static struct termios was;
 
 /* ---- the terminal's state ---- */
 
-/* What a crash of ours writes: ncurses cannot be called then. */
+/* What is written if cudatrace itself crashes: ncurses cannot be called then. */
 static char restore[256];
 static size_t restore_len;
 static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
@@ -181,7 +181,7 @@ void draw_suspend(void)
 	curs_set(1);
 	endwin();
 	raise(SIGSTOP);
-	/* here again: the terminal may be another size, and have other text on it */
+	/* the process goes on: the terminal may have another size, and other text on it */
 	draw_resize();
 	curs_set(0);
 	clearok(stdscr, TRUE);
@@ -265,7 +265,7 @@ static int cells_of(const char *s, size_t n, int *len, const char **bytes, int *
 }
 
 /* Draws what fits into `width` cells from the cursor on; returns the cells taken. */
-static int put(const char *s, int width)
+static int draw_put(const char *s, int width)
 {
 	size_t left = strlen(s);
 	int cells = 0;
@@ -298,7 +298,7 @@ static void put_line(int y, attr_t attr, const char *fmt, ...)
 	va_end(ap);
 	move(y, 0);
 	attrset(attr);
-	put(text, COLS);
+	draw_put(text, COLS);
 	attrset(A_NORMAL);
 }
 
@@ -358,8 +358,8 @@ static void clock_text(char *buf, size_t size, int64_t realtime_s)
 }
 
 /* Returns the first line below. */
-static int put_head(const struct top_screen *s, const struct top_model *m,
-		    const struct draw_head *h)
+static int draw_put_head(const struct top_screen *s, const struct top_model *m,
+			 const struct draw_head *h)
 {
 	char now[16], calls[32], launches[32], htod[32], dtoh[32], failed[32], every[32];
 	bool tall = LINES >= 12;
@@ -442,10 +442,10 @@ static void put_row(int y, const struct top_model *m, const struct top_row *r,
 	addch(' ');
 	used++;
 	/* the command line, where there is room for more than its beginning */
-	used += put(r->command && *r->command && COLS >= COLUMNS_WIDE ? r->command : r->label,
-		    COLS - used - (r->ended ? 8 : 0));
+	used += draw_put(r->command && *r->command && COLS >= COLUMNS_WIDE ? r->command : r->label,
+			 COLS - used - (r->ended ? 8 : 0));
 	if (r->ended && COLS - used >= 8)
-		used += put(" (ended)", 8);
+		used += draw_put(" (ended)", 8);
 	for (; chosen && used < COLS; used++)
 		addch(' ');
 	attrset(A_NORMAL);
@@ -458,14 +458,14 @@ static void put_help(void)
 	put_line(0, A_BOLD, "Keys of cudatrace top. Any key goes back.");
 	for (; keys_help[pages]; pages++)
 		;
-	/* two columns where one is too long */
+	/* the help has two columns if one is too long */
 	for (int i = 0; i < pages; i++) {
 		int rows = LINES - 2 > 0 ? LINES - 2 : 1, x = i / rows * 40;
 
 		if (y + i % rows >= LINES || x >= COLS)
 			break;
 		move(y + i % rows, x);
-		put(keys_help[i], x || COLS < 80 ? COLS - x : COLS);
+		draw_put(keys_help[i], x || COLS < 80 ? COLS - x : COLS);
 	}
 }
 
@@ -505,7 +505,7 @@ void draw_screen(struct top_screen *s, struct top_model *m, const struct draw_he
 		return;
 	}
 	n = columns_pick(s->view, (unsigned int)COLS, m->device, cols);
-	y = put_head(s, m, h);
+	y = draw_put_head(s, m, h);
 	if (y + 2 < LINES) {
 		put_titles(y++, s, cols, n);
 		s->page = LINES - 1 - y;

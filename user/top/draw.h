@@ -12,9 +12,9 @@
 struct draw_head {
 	const char *host; /* NULL: not known */
 	int64_t realtime_s;
-	double own_percent;  /* of a core: cudatrace itself */
-	double cost_percent; /* of a core: the programs', at least; below 0: not known */
-	uint64_t probe_ns;   /* of a call, at least */
+	double own_percent; /* what cudatrace itself takes, as a share of a core */
+	double cost_percent; /* what it costs the programs at least, as a share of a core; below 0: not known */
+	uint64_t probe_ns; /* of a call, at least */
 	uint64_t lost;
 	const struct holes *holes; /* what was not seen; NULL: nothing */
 	/* no function of class query is probed: calls are those of the others */
@@ -32,7 +32,7 @@ void draw_close(void); /* safe when it is not open */
 void draw_screen(struct top_screen *, struct top_model *, const struct draw_head *);
 /* The next key, TOP_KEY_* or a character; -1: none. */
 int draw_key(void);
-/* The terminal has another size. */
+/* Call it when the terminal has another size. */
 void draw_resize(void);
 /* Gives the terminal back, stops this process as SIGTSTP does, and takes it again once it goes on. */
 void draw_suspend(void);

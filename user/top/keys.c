@@ -92,7 +92,7 @@ int keys_rows(struct top_screen *s, struct top_model *m)
 	if (n < 0)
 		return (int)n;
 	s->nrows = n;
-	/* on the first row one stays there: that is where the largest are */
+	/* the choice stays on the first row, because the largest rows come there */
 	for (long i = 0; s->at && i < n && s->view != TOP_KERNELS; i++) {
 		if (s->rows[i].pid == s->at_pid && s->rows[i].start == s->at_start &&
 		    s->rows[i].id == s->at_id) {
@@ -136,7 +136,7 @@ static unsigned int back(struct top_screen *s)
 	s->view = TOP_PROCESSES;
 	s->first = 0;
 	s->nrows = 0;
-	s->at = 1; /* so that the process is looked for */
+	s->at = 1; /* the chosen process is then looked for */
 	s->at_pid = s->pid;
 	s->at_start = s->start;
 	s->at_id = s->whose_id;

@@ -48,11 +48,11 @@ struct top_screen {
 #define KEYS_QUIT 0x2
 #define KEYS_READ 0x4	  /* a refresh now */
 #define KEYS_INTERVAL 0x8 /* the interval has changed */
-#define KEYS_VIEW 0x10	  /* so has the view: calls are to be counted by keys_count_by() */
+#define KEYS_VIEW 0x10	  /* the view has changed: calls must be counted by keys_count_by() */
 
 void keys_open(struct top_screen *, uint64_t interval_ns, enum top_sort);
 unsigned int keys_press(struct top_screen *, int key);
-/* What the kernel side is to tell calls apart by for this view: enum ct_by. */
+/* Returns by what the kernel side must count calls for this view: enum ct_by. */
 uint8_t keys_count_by(const struct top_screen *);
 /* Makes the rows anew and finds the chosen one among them. Returns 0 or -ENOMEM. */
 int keys_rows(struct top_screen *, struct top_model *);

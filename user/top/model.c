@@ -33,8 +33,8 @@ struct top_model *model_open(uint64_t now_ns, size_t max)
 		model_close(m);
 		return NULL;
 	}
-	keyed_open_of(&m->state->procs, struct top_kept, key, PROCS_MAX);
-	keyed_open_of(&m->state->entries, struct top_entry, key, max ? max : ENTRIES_MAX);
+	hashmap_open_of(&m->state->procs, struct top_kept, key, PROCS_MAX);
+	hashmap_open_of(&m->state->entries, struct top_entry, key, max ? max : ENTRIES_MAX);
 	m->state->last_end_ns = now_ns;
 	return m;
 }
@@ -51,8 +51,8 @@ void model_close(struct top_model *m)
 	for (size_t i = 0; s && i < s->procs.n; i++)
 		free(top_proc_at(s, i));
 	if (s) {
-		keyed_close(&s->entries);
-		keyed_close(&s->procs);
+		hashmap_close(&s->entries);
+		hashmap_close(&s->procs);
 	}
 	free(s);
 	free(m->gpus);
@@ -64,12 +64,12 @@ void model_close(struct top_model *m)
 static struct top_proc *proc_find(const struct top_state *s, uint32_t pid, uint32_t start)
 {
 	const struct top_kept want = { .key = { pid, start } };
-	const struct top_kept *k = keyed_look(&s->procs, &want.key);
+	const struct top_kept *k = hashmap_look(&s->procs, &want.key);
 
 	return k ? k->proc : NULL;
 }
 
-/* The process, made when it is new. NULL: there is no room. */
+/* Returns the process, and makes it if it is new. NULL: there is no room. */
 static struct top_proc *proc_get(struct top_state *s, uint32_t pid, uint32_t start)
 {
 	const struct top_kept want = { .key = { pid, start } };
@@ -82,7 +82,7 @@ static struct top_proc *proc_get(struct top_state *s, uint32_t pid, uint32_t sta
 	if (p)
 		return p;
 	p = calloc(1, sizeof(*p));
-	k = p ? keyed_get(&s->procs, &want.key, &(bool){ false }) : NULL;
+	k = p ? hashmap_get(&s->procs, &want.key, &(bool){ false }) : NULL;
 	if (!k) {
 		free(p);
 		return NULL;
@@ -96,9 +96,9 @@ static struct top_entry *entry_get(struct top_state *s, const struct top_entry *
 	struct top_entry *e = s->next < s->entries.n ? top_entry_at(s, s->next) : NULL;
 
 	if (!e || memcmp(&e->key, &want->key, sizeof(e->key)))
-		e = keyed_look(&s->entries, &want->key);
+		e = hashmap_look(&s->entries, &want->key);
 	if (!e)
-		return keyed_get(&s->entries, &want->key, &(bool){ false });
+		return hashmap_get(&s->entries, &want->key, &(bool){ false });
 	s->next = (size_t)(e - top_entry_at(s, 0)) + 1;
 	return e;
 }
@@ -144,7 +144,7 @@ static void safe(char *buf, size_t size, const char *from, size_t max)
 	text_free(&t);
 }
 
-/* As /etc/passwd has it, or the number. */
+/* Writes the name of the user from /etc/passwd, or the number. */
 static void name_user(struct top_proc *p, uint32_t uid)
 {
 	FILE *f = fopen("/etc/passwd", "re");
@@ -277,7 +277,8 @@ static int call_count(struct top_model *m, const struct event *ev)
 	if (m->count_memory && !p->reported_memory)
 		count_memory(p, t->func, &e->last, &all);
 	n = since_last(&all, &e->last);
-	d.error = muted_error(&t->unseen) - e->error; /* it may become less: the sum wraps */
+	d.error = muted_error(&t->unseen) -
+		  e->error; /* the sum may become smaller: unsigned numbers wrap */
 	e->error = muted_error(&t->unseen);
 	if (e->estimated && n.calls > t->sums.calls - e->counted)
 		d.estimated = n.calls - (t->sums.calls - e->counted);
@@ -285,7 +286,7 @@ static int call_count(struct top_model *m, const struct event *ev)
 	e->last = all;
 	p->round = s->round;
 	if (p->going && !(t->h.flags & CT_F_LAST))
-		p->going = p->ended = false; /* it was only missed once */
+		p->going = p->ended = false; /* the process was only missed in one reading */
 	p->ended |= t->h.flags & CT_F_LAST;
 	d.calls = n.calls;
 	d.failed = n.failed;
@@ -344,7 +345,7 @@ static int device_work(struct top_model *m, const struct event *ev)
 
 /* Memory that was allocated before the trace began is not known: when it is freed, the sum may
  * fall below zero. */
-static int memory(struct top_model *m, const struct event *ev)
+static int model_memory(struct top_model *m, const struct event *ev)
 {
 	const struct ct_memory *r = (const struct ct_memory *)ev->rec;
 	struct top_proc *p = proc_of(m, ev);
@@ -354,7 +355,7 @@ static int memory(struct top_model *m, const struct event *ev)
 		return 0;
 	if (r->bytes > MEMORY_MAX || p->memory > (int64_t)MEMORY_MAX ||
 	    p->memory < -(int64_t)MEMORY_MAX)
-		return 0; /* no machine has as much */
+		return 0; /* no machine has so much memory */
 	if (!p->reported_memory)
 		p->memory = 0;
 	p->has_memory = p->reported_memory = true;
@@ -365,7 +366,7 @@ static int memory(struct top_model *m, const struct event *ev)
 	return 1;
 }
 
-/* The memory of the program before is freed, without a call. */
+/* The memory of the previous program is freed without a call. */
 static void new_program(struct top_model *m, const struct event *ev)
 {
 	struct top_proc *p =
@@ -380,7 +381,7 @@ static void process_exit(struct top_model *m, const struct event *ev)
 	struct top_proc *p =
 		proc_find(m->state, ev->rec->pid, (uint32_t)(ev->proc->start_boottime_ns >> 10));
 
-	/* what was counted of it comes with CT_F_LAST */
+	/* its last counts come with CT_F_LAST */
 	if (p && !p->round)
 		p->ended = true;
 }
@@ -448,7 +449,7 @@ int model_event(struct top_model *m, const struct event *ev)
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET: return device_work(m, ev);
-	case CT_MEMORY: return memory(m, ev);
+	case CT_MEMORY: return model_memory(m, ev);
 	case CT_EXEC: new_program(m, ev); return 0;
 	case CT_EXIT: process_exit(m, ev); return 0;
 	case CT_DEVICE: return gpu(m, (const struct ct_device *)ev->rec);
@@ -468,29 +469,29 @@ void model_begin(struct top_model *m)
 }
 
 /* Forgets ended processes that were shown, with all that they had. */
-static void forget(struct top_state *s)
+static void model_forget(struct top_state *s)
 {
 	struct top_entry *e;
 	struct top_kept *k;
 
-	keyed_each(&s->entries, e)
+	hashmap_each(&s->entries, e)
 	{
 		if (!e->key.proc->going)
 			continue;
 		free(e->name);
-		keyed_remove(&s->entries, e);
+		hashmap_remove(&s->entries, e);
 	}
-	keyed_each(&s->procs, k)
+	hashmap_each(&s->procs, k)
 	{
 		if (!k->proc->going)
 			continue;
 		free(k->proc);
-		keyed_remove(&s->procs, k);
+		hashmap_remove(&s->procs, k);
 	}
 	s->last = NULL;
 }
 
-static void settle(struct top_sums *adding, struct top_sums *period, struct top_sums *total)
+static void model_settle(struct top_sums *adding, struct top_sums *period, struct top_sums *total)
 {
 	*period = *adding;
 	top_sums_add(total, adding);
@@ -505,11 +506,11 @@ void model_end(struct top_model *m, uint64_t now_ns)
 	for (size_t i = 0; i < s->procs.n; i++)
 		any |= top_proc_at(s, i)->going;
 	if (any)
-		forget(s);
+		model_forget(s);
 	for (size_t i = 0; i < s->procs.n; i++) {
 		struct top_proc *p = top_proc_at(s, i);
 
-		settle(&p->adding, &p->period, &p->total);
+		model_settle(&p->adding, &p->period, &p->total);
 		/* the reading had counts, but none of this one */
 		if (p->round && s->call_counts && p->round != s->round)
 			p->ended = true;
@@ -518,9 +519,9 @@ void model_end(struct top_model *m, uint64_t now_ns)
 	for (size_t i = 0; i < s->entries.n; i++) {
 		struct top_entry *e = top_entry_at(s, i);
 
-		settle(&e->adding, &e->period, &e->total);
+		model_settle(&e->adding, &e->period, &e->total);
 	}
-	settle(&s->adding, &m->period, &m->total);
+	model_settle(&s->adding, &m->period, &m->total);
 	m->nprocs = (unsigned int)s->procs.n;
 	m->no_room = s->no_room;
 	m->interval_ns = now_ns > s->last_end_ns ? now_ns - s->last_end_ns : 1;

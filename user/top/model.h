@@ -92,7 +92,7 @@ void model_begin(struct top_model *);
 void model_end(struct top_model *, uint64_t now_ns);
 /* Are there calls that no refresh has shown yet? */
 bool model_pending(const struct top_model *);
-/* How long the last refresh is over. */
+/* Returns how long ago the last refresh was. */
 uint64_t model_since(const struct top_model *, uint64_t now_ns);
 
 /* Which rows: of a view, of one process in all but the first. */

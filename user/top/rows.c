@@ -7,7 +7,7 @@
 #include "state.h"
 #include "../util/table/array.h"
 
-static struct top_row row_of(const struct top_proc *p)
+static struct top_row rows_row_of(const struct top_proc *p)
 {
 	return (struct top_row){ .pid = p->pid,
 				 .start = p->start,
@@ -117,13 +117,13 @@ static long process_rows(const struct top_state *s, struct top_row **rows)
 		return -ENOMEM;
 	*rows = more;
 	for (size_t i = 0; i < s->procs.n; i++)
-		more[i] = row_of(top_proc_at(s, i));
+		more[i] = rows_row_of(top_proc_at(s, i));
 	return (long)s->procs.n;
 }
 
 /* ---- order ---- */
 
-static uint64_t key_of(const struct top_row *r, enum top_sort sort)
+static uint64_t rows_key_of(const struct top_row *r, enum top_sort sort)
 {
 	switch (sort) {
 	case TOP_BY_CALLS: return r->period.calls;
@@ -150,11 +150,11 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 	if (q->sort == TOP_BY_NAME) {
 		order = strcmp(x->label, y->label);
 	} else if (q->sort != TOP_BY_PID) {
-		uint64_t kx = key_of(x, q->sort), ky = key_of(y, q->sort);
+		uint64_t kx = rows_key_of(x, q->sort), ky = rows_key_of(y, q->sort);
 
 		order = kx > ky ? -1 : kx < ky;
 	}
-	/* a drilled-down view has no pids to sort by: what was used most in all comes first */
+	/* the views of one process have no pids to sort by: what was used most since the beginning comes first */
 	if (!order && q->view != TOP_PROCESSES && q->view != TOP_THREADS && q->sort != TOP_BY_NAME)
 		order = x->total.calls > y->total.calls ? -1 : x->total.calls < y->total.calls;
 	if (!order)

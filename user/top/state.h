@@ -4,7 +4,7 @@
 #define CT_TOP_STATE_H
 
 #include "model.h"
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 
 /* struct top_entry's how: what a device did of kernel `by`, the hash of its name */
 #define TOP_DEVICE 0xff
@@ -16,7 +16,7 @@ struct top_proc {
 	char command[200]; /* its command line; "" where not known */
 	char user[12], container[16];
 	struct top_sums adding, period, total;
-	int64_t memory;	      /* allocated minus freed since the trace began */
+	int64_t memory;	      /* bytes allocated minus bytes freed since the trace began */
 	bool has_memory;      /* something is known of it */
 	bool reported_memory; /* known from device records, which have every kind: counts are ignored */
 	uint64_t busy_until_ns;
@@ -48,8 +48,8 @@ struct top_kept {
 };
 
 struct top_state {
-	struct keyed procs;	     /* struct top_kept */
-	struct keyed entries;	     /* struct top_entry */
+	struct hashmap procs;	     /* struct top_kept */
+	struct hashmap entries;	     /* struct top_entry */
 	size_t next;		     /* entry: counts come in the same order at each reading */
 	struct top_proc *last;	     /* that a count was of; NULL: none */
 	uint64_t round, call_counts; /* refreshes; counts that this one brought */
@@ -61,12 +61,12 @@ struct top_state {
 
 static inline struct top_proc *top_proc_at(const struct top_state *s, size_t i)
 {
-	return ((const struct top_kept *)keyed_at(&s->procs, i))->proc;
+	return ((const struct top_kept *)hashmap_at(&s->procs, i))->proc;
 }
 
 static inline struct top_entry *top_entry_at(const struct top_state *s, size_t i)
 {
-	return keyed_at(&s->entries, i);
+	return hashmap_at(&s->entries, i);
 }
 
 #endif

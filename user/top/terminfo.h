@@ -5,8 +5,8 @@
 
 #include <ncurses.h>
 
-/* A screen of curses on standard input and output as one that knows ANSI's sequences. NULL: it
- * cannot be had. */
+/* Opens a screen of curses on standard input and output, for a terminal that knows ANSI's sequences. NULL: it
+ * cannot be opened. */
 SCREEN *terminfo_open(void);
 
 #endif

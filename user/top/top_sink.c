@@ -24,8 +24,9 @@
 #include "top_options.h"
 #include "../flow/sink.h"
 
-#define SAID_MAX 16  /* messages kept while the terminal is drawn on */
-#define KEYS_MAX 256 /* of one wake-up: what is pasted does not hold up the rest */
+#define SAID_MAX 16 /* messages kept while the terminal is drawn on */
+#define KEYS_MAX \
+	256 /* keys that are read at one wake-up, so that pasted text does not delay everything else */
 
 struct top {
 	const struct sink_opts *opts;
@@ -37,7 +38,7 @@ struct top {
 	bool drawing; /* the terminal is ours */
 	bool reading; /* a refresh is under way */
 	uint64_t blocks;
-	uint64_t own_ns, own_at_ns; /* CPU time of ours at the last refresh, and when that was */
+	uint64_t own_ns, own_at_ns; /* our own CPU time at the last refresh, and when that was */
 	uint64_t hits;		    /* probed calls inside others until then */
 	char *said[SAID_MAX];
 	unsigned int nsaid;
@@ -97,7 +98,7 @@ static void fill_head(struct top *t, uint64_t now)
 	t->own_at_ns = now;
 }
 
-/* What was counted until now becomes what is shown. Returns 0 or -errno of the source. */
+/* Makes what was counted until now the period that is shown. Returns 0 or -errno of the source. */
 static int read_counts(struct top *t)
 {
 	uint64_t now;
@@ -108,7 +109,7 @@ static int read_counts(struct top *t)
 	err = t->opts->refresh(t->opts->refresh_ctx);
 	t->reading = false;
 	if (err)
-		return err; /* what did come belongs to the next period */
+		return err; /* what did arrive belongs to the next period */
 	now = clock_ns(CLOCK_MONOTONIC);
 	model_end(t->model, now);
 	fill_head(t, now);
@@ -314,7 +315,7 @@ static int top_tick(struct sink *sink, uint64_t now_ns)
 	return 0;
 }
 
-/* What came after the last block, as the last calls of programs that have ended. */
+/* Prints what came after the last block, for example the last calls of programs that have ended. */
 static void last_block(struct top *t, const struct sink_end *end)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);

@@ -132,7 +132,7 @@ static inline size_t left(const struct decoder *d, enum trace_column c)
 }
 
 /* Reads n bytes of a column as a number, n <= 8. False: the column has fewer bytes left. */
-static inline bool get(struct decoder *d, enum trace_column c, unsigned int n, uint64_t *v)
+static inline bool decode_get(struct decoder *d, enum trace_column c, unsigned int n, uint64_t *v)
 {
 	if (left(d, c) < n)
 		return false;
@@ -240,16 +240,16 @@ static inline bool get_time(struct decoder *d, unsigned int n, enum trace_column
 	*v = 0;
 	if (!n)
 		return true;
-	if (n > 8 || !get(d, low, 1, v))
+	if (n > 8 || !decode_get(d, low, 1, v))
 		return false;
 	if (n == 1)
 		return true;
-	if (!get(d, low + 1, 1, &part))
+	if (!decode_get(d, low + 1, 1, &part))
 		return false;
 	*v |= part << 8;
 	if (n == 2)
 		return true;
-	if (!get(d, COL_TIMEX, n - 2, &part))
+	if (!decode_get(d, COL_TIMEX, n - 2, &part))
 		return false;
 	*v |= part << 16;
 	return true;
@@ -260,13 +260,13 @@ static inline bool get_words(struct decoder *d, uint64_t *words, uint32_t n)
 	for (uint32_t i = 0; i < n; i += 8) {
 		uint64_t mask;
 
-		if (!get(d, COL_MASK, 1, &mask) || (n - i < 8 && mask >> (n - i)))
+		if (!decode_get(d, COL_MASK, 1, &mask) || (n - i < 8 && mask >> (n - i)))
 			return false;
 		for (; mask; mask &= mask - 1) {
 			uint64_t *w = &words[i + (uint32_t)__builtin_ctzll(mask)], len, v;
 
-			if (!get(d, COL_LEN, 1, &len) || len > 8 ||
-			    !get(d, COL_DATA, (unsigned int)len, &v))
+			if (!decode_get(d, COL_LEN, 1, &len) || len > 8 ||
+			    !decode_get(d, COL_DATA, (unsigned int)len, &v))
 				return false;
 			*w = len < 8 ? *w + trace_unzigzag(v) : v;
 		}
@@ -281,7 +281,7 @@ static inline bool get_pattern(struct decoder *d, struct pattern *s)
 
 	if (s->shape == TRACE_SHAPE_WORK)
 		memcpy(words + 1, l->work, sizeof(l->work));
-	if (!get(d, COL_TIMES, 1, &times) ||
+	if (!decode_get(d, COL_TIMES, 1, &times) ||
 	    !get_time(d, (unsigned int)times >> 4, COL_GAP0, &gap) ||
 	    !get_time(d, (unsigned int)times & 15, COL_DUR0, &dur) ||
 	    !get_words(d, words, s->nwords))

@@ -36,24 +36,25 @@ struct defs *defs_open(void)
 	return calloc(1, sizeof(struct defs));
 }
 
-static size_t bytes_of(const struct def *e)
+static size_t defs_bytes_of(const struct def *e)
 {
 	return offsetof(struct def, room) + e->h.size;
 }
 
-static void drop(struct defs *d, struct def *e)
+static void defs_drop(struct defs *d, struct def *e)
 {
 	if (!e)
 		return;
 	chains_remove(&d->kept, &e->link);
-	d->bytes -= bytes_of(e);
+	d->bytes -= defs_bytes_of(e);
 	free(e);
 }
 
 /* Drops the entries that `which` selects. */
-static void sweep(struct defs *d, bool (*which)(const struct def *, uint64_t), uint64_t arg)
+static void defs_sweep(struct defs *d, bool (*which)(const struct def *, uint64_t), uint64_t arg)
 {
-	chains_each(&d->kept, link) if (which((struct def *)link, arg)) drop(d, (struct def *)link);
+	chains_each(&d->kept, link) if (which((struct def *)link, arg))
+		defs_drop(d, (struct def *)link);
 }
 
 static bool any(const struct def *e, uint64_t arg)
@@ -66,19 +67,19 @@ void defs_close(struct defs *d)
 {
 	if (!d)
 		return;
-	sweep(d, any, 0);
+	defs_sweep(d, any, 0);
 	chains_close(&d->kept);
 	free(d);
 }
 
-static uint64_t hash_of(uint16_t kind, uint32_t pid, uint64_t id)
+static uint64_t defs_hash_of(uint16_t kind, uint32_t pid, uint64_t id)
 {
 	return hash_bytes((uint64_t[]){ (uint64_t)kind << 32 | pid, id }, 2 * sizeof(uint64_t));
 }
 
-static struct def *find(const struct defs *d, uint16_t kind, uint32_t pid, uint64_t id)
+static struct def *defs_find(const struct defs *d, uint16_t kind, uint32_t pid, uint64_t id)
 {
-	struct chain_link *at = chains_find(&d->kept, hash_of(kind, pid, id));
+	struct chain_link *at = chains_find(&d->kept, defs_hash_of(kind, pid, id));
 
 	for (; at; at = chains_again(at)) {
 		struct def *e = (struct def *)at;
@@ -116,7 +117,7 @@ static bool is_no_process(const struct def *e, uint64_t arg)
 /* Makes room. It first drops the older half of the frames and stacks, because their ids are not
  * used for long. If that is not enough, it drops definitions that only a program that creates
  * streams without end, or a malicious file, has in such numbers. */
-static void make_room(struct defs *d)
+static void defs_make_room(struct defs *d)
 {
 	bool (*const rest[])(const struct def *, uint64_t) = { is_name, is_stream, is_no_process,
 							       any };
@@ -133,9 +134,9 @@ static void make_room(struct defs *d)
 			newest = e->id;
 	}
 	for (uint64_t part = 2; part <= 8 && d->bytes > BYTES_MAX / 4 * 3; part *= 2)
-		sweep(d, old_stack, newest - newest / part);
+		defs_sweep(d, old_stack, newest - newest / part);
 	for (size_t i = 0; i < ARRAY_LEN(rest) && d->bytes > BYTES_MAX / 4 * 3; i++)
-		sweep(d, rest[i], 0);
+		defs_sweep(d, rest[i], 0);
 	d->dropped += before - d->kept.n;
 	if (!d->said)
 		msg_warn("definitions take more than %u MiB: in files begun later, some calls have "
@@ -145,11 +146,12 @@ static void make_room(struct defs *d)
 }
 
 /* Keeps a copy under `kind`, which may differ from the record's own kind. */
-static int keep(struct defs *d, const struct ct_hdr *h, uint16_t kind, uint32_t pid, uint64_t id)
+static int defs_keep(struct defs *d, const struct ct_hdr *h, uint16_t kind, uint32_t pid,
+		     uint64_t id)
 {
 	struct def *e;
 
-	drop(d, find(d, kind, pid, id));
+	defs_drop(d, defs_find(d, kind, pid, id));
 	e = malloc(offsetof(struct def, room) + h->size + sizeof(e->process));
 	if (!e)
 		return -ENOMEM;
@@ -158,12 +160,12 @@ static int keep(struct defs *d, const struct ct_hdr *h, uint16_t kind, uint32_t 
 	e->id = id;
 	e->h.kind = kind;
 	e->h.pid = pid;
-	if (chains_add(&d->kept, &e->link, hash_of(kind, pid, id))) {
+	if (chains_add(&d->kept, &e->link, defs_hash_of(kind, pid, id))) {
 		free(e);
 		return -ENOMEM;
 	}
-	d->bytes += bytes_of(e);
-	make_room(d);
+	d->bytes += defs_bytes_of(e);
+	defs_make_room(d);
 	return 0;
 }
 
@@ -174,21 +176,21 @@ static bool of_process(const struct def *e, uint64_t pid)
 
 /* A process that begins or becomes another program has none of the definitions that were known
  * under its pid before. */
-static int process(struct defs *d, const struct ct_process *p)
+static int defs_process(struct defs *d, const struct ct_process *p)
 {
-	const struct def *e = find(d, CT_PROCESS, p->h.pid, 0);
+	const struct def *e = defs_find(d, CT_PROCESS, p->h.pid, 0);
 	bool same = e && p->h.kind == CT_PROCESS &&
 		    e->process.start_boottime_ns == p->start_boottime_ns;
 
 	if (e && !same)
-		sweep(d, of_process, p->h.pid);
-	return keep(d, &p->h, CT_PROCESS, p->h.pid, 0);
+		defs_sweep(d, of_process, p->h.pid);
+	return defs_keep(d, &p->h, CT_PROCESS, p->h.pid, 0);
 }
 
 /* A child has the description of its parent until its own record comes. */
 static int fork_of(struct defs *d, const struct ct_fork *f)
 {
-	const struct def *e = find(d, CT_PROCESS, f->h.pid, 0);
+	const struct def *e = defs_find(d, CT_PROCESS, f->h.pid, 0);
 	struct ct_process child;
 
 	if (!e || e->h.size < sizeof(child))
@@ -199,16 +201,16 @@ static int fork_of(struct defs *d, const struct ct_fork *f)
 	child.ppid = f->h.pid;
 	child.ns_pid = f->child_ns_pid;
 	child.start_boottime_ns = 0;
-	return keep(d, &child.h, CT_PROCESS, f->child_pid, 0);
+	return defs_keep(d, &child.h, CT_PROCESS, f->child_pid, 0);
 }
 
 /* The name of the main thread is the name of the process. */
 static int thread_name(struct defs *d, const struct ct_thread_name *n)
 {
-	struct def *e = n->h.tid == n->h.pid ? find(d, CT_PROCESS, n->h.pid, 0) : NULL;
+	struct def *e = n->h.tid == n->h.pid ? defs_find(d, CT_PROCESS, n->h.pid, 0) : NULL;
 
 	if (!e || e->h.size < sizeof(e->process))
-		return keep(d, &n->h, n->h.kind, n->h.pid, n->h.tid);
+		return defs_keep(d, &n->h, n->h.kind, n->h.pid, n->h.tid);
 	memcpy(e->process.comm, n->comm, sizeof(e->process.comm));
 	return 0;
 }
@@ -216,11 +218,11 @@ static int thread_name(struct defs *d, const struct ct_thread_name *n)
 /* That a node is a copy says more than the call that copied it. */
 static int node(struct defs *d, const struct ct_node *n)
 {
-	const struct def *e = find(d, CT_NODE, n->w.h.pid, n->w.graph_node);
+	const struct def *e = defs_find(d, CT_NODE, n->w.h.pid, n->w.graph_node);
 
 	if (e && !n->origin && ((const struct ct_node *)&e->h)->origin)
 		return 0;
-	return keep(d, &n->w.h, CT_NODE, n->w.h.pid, n->w.graph_node);
+	return defs_keep(d, &n->w.h, CT_NODE, n->w.h.pid, n->w.graph_node);
 }
 
 /* The key of a row of what was not seen, without its process. */
@@ -239,38 +241,41 @@ int defs_record(struct defs *d, const struct ct_hdr *h)
 
 	switch (h->kind) {
 	case CT_PROCESS:
-	case CT_EXEC: return process(d, (const struct ct_process *)h);
+	case CT_EXEC: return defs_process(d, (const struct ct_process *)h);
 	case CT_FORK: return fork_of(d, (const struct ct_fork *)h);
 	case CT_EXIT:
-		e = find(d, CT_PROCESS, h->pid, 0);
+		e = defs_find(d, CT_PROCESS, h->pid, 0);
 		if (e)
 			e->exited = true;
 		return 0;
-	case CT_PROCESS_INFO: return keep(d, h, h->kind, h->pid, 0);
+	case CT_PROCESS_INFO: return defs_keep(d, h, h->kind, h->pid, 0);
 	case CT_THREAD_NAME: return thread_name(d, (const struct ct_thread_name *)h);
-	case CT_DEVICE: return keep(d, h, h->kind, h->pid, ((const struct ct_device *)h)->id);
+	case CT_DEVICE: return defs_keep(d, h, h->kind, h->pid, ((const struct ct_device *)h)->id);
 	case CT_CONTEXT:
 		/* a repeated definition does not replace the first one, which is shown */
-		return keep(d, h, h->kind, h->pid,
-			    ((const struct ct_context *)h)->id | (uint64_t)(h->flags & CT_F_HIDDEN)
-									 << 32);
+		return defs_keep(d, h, h->kind, h->pid,
+				 ((const struct ct_context *)h)->id |
+					 (uint64_t)(h->flags & CT_F_HIDDEN) << 32);
 	case CT_STREAM:
-		return keep(d, h, h->kind, h->pid,
-			    ((const struct ct_stream *)h)->id |
-				    (uint64_t)((const struct ct_stream *)h)->context << 32);
-	case CT_SCOPE_BEGIN: return keep(d, h, h->kind, h->pid, ((const struct ct_scope *)h)->id);
+		return defs_keep(d, h, h->kind, h->pid,
+				 ((const struct ct_stream *)h)->id |
+					 (uint64_t)((const struct ct_stream *)h)->context << 32);
+	case CT_SCOPE_BEGIN:
+		return defs_keep(d, h, h->kind, h->pid, ((const struct ct_scope *)h)->id);
 	case CT_SCOPE_END:
-		drop(d, find(d, CT_SCOPE_BEGIN, h->pid, ((const struct ct_scope *)h)->id));
+		defs_drop(d,
+			  defs_find(d, CT_SCOPE_BEGIN, h->pid, ((const struct ct_scope *)h)->id));
 		return 0;
 	case CT_NODE: return node(d, (const struct ct_node *)h);
-	case CT_HOLE: return keep(d, h, h->kind, h->pid, hole_id((const struct ct_hole *)h));
-	case CT_METRIC: return keep(d, h, h->kind, h->pid, ((const struct ct_metric *)h)->id);
-	case CT_FRAME: return keep(d, h, h->kind, h->pid, ((const struct ct_frame *)h)->id);
-	case CT_STACK: return keep(d, h, h->kind, h->pid, ((const struct ct_stack *)h)->id);
+	case CT_HOLE: return defs_keep(d, h, h->kind, h->pid, hole_id((const struct ct_hole *)h));
+	case CT_METRIC: return defs_keep(d, h, h->kind, h->pid, ((const struct ct_metric *)h)->id);
+	case CT_FRAME: return defs_keep(d, h, h->kind, h->pid, ((const struct ct_frame *)h)->id);
+	case CT_STACK: return defs_keep(d, h, h->kind, h->pid, ((const struct ct_stack *)h)->id);
 	case CT_NAME:
 		if (((const struct ct_name *)h)->len)
-			return keep(d, h, h->kind, h->pid, ((const struct ct_name *)h)->handle);
-		drop(d, find(d, h->kind, h->pid, ((const struct ct_name *)h)->handle));
+			return defs_keep(d, h, h->kind, h->pid,
+					 ((const struct ct_name *)h)->handle);
+		defs_drop(d, defs_find(d, h->kind, h->pid, ((const struct ct_name *)h)->handle));
 		return 0;
 	default: return 0;
 	}
@@ -279,7 +284,8 @@ int defs_record(struct defs *d, const struct ct_hdr *h)
 /* What was defined by processes that have exited, and by nobody else since. */
 static bool of_exited(const struct def *e, uint64_t defs)
 {
-	const struct def *p = find((const struct defs *)(uintptr_t)defs, CT_PROCESS, e->h.pid, 0);
+	const struct def *p =
+		defs_find((const struct defs *)(uintptr_t)defs, CT_PROCESS, e->h.pid, 0);
 
 	return p && p->exited && e != p;
 }
@@ -290,10 +296,10 @@ static bool is_exited(const struct def *e, uint64_t arg)
 	return e->exited;
 }
 
-static void forget_exited(struct defs *d)
+static void defs_forget_exited(struct defs *d)
 {
-	sweep(d, of_exited, (uintptr_t)d);
-	sweep(d, is_exited, 0);
+	defs_sweep(d, of_exited, (uintptr_t)d);
+	defs_sweep(d, is_exited, 0);
 }
 
 static int by_number(const void *a, const void *b)
@@ -336,7 +342,7 @@ int defs_write(struct defs *d, emit_fn emit, void *ctx)
 
 	for (size_t k = 0; k < ARRAY_LEN(order) && !err; k++)
 		err = write_kind(d, order[k], emit, ctx);
-	forget_exited(d);
+	defs_forget_exited(d);
 	return err;
 }
 

@@ -119,7 +119,7 @@ void encode_numbers(struct encoder *e, struct numbers *n)
 /* ---- steps ---- */
 
 /* Writes eight bytes, of which n count: every column has room behind its end. */
-static inline void put(struct encoder *e, enum trace_column c, uint64_t v, unsigned int n)
+static inline void encode_put(struct encoder *e, enum trace_column c, uint64_t v, unsigned int n)
 {
 	memcpy(e->at[c], &v, sizeof(v));
 	e->at[c] += n;
@@ -140,12 +140,12 @@ static inline void put_op(struct encoder *e, uint32_t op)
 	*e->at[COL_OP]++ = (uint8_t)op;
 }
 
-static inline unsigned int bytes_of(uint64_t v)
+static inline unsigned int encode_bytes_of(uint64_t v)
 {
 	return v ? (unsigned int)(71 - __builtin_clzll(v)) / 8 : 0;
 }
 
-static inline uint64_t mix(uint64_t v)
+static inline uint64_t encode_mix(uint64_t v)
 {
 	v *= 0x9e3779b97f4a7c15ULL;
 	return v ^ v >> 32;
@@ -155,7 +155,7 @@ static inline uint64_t mix(uint64_t v)
  * record. */
 static uint32_t lane_of(struct encoder *e, const struct ct_hdr *h, uint32_t stream)
 {
-	uint32_t at = (uint32_t)mix(((uint64_t)h->pid << 32 | h->tid) ^ mix(stream)) %
+	uint32_t at = (uint32_t)encode_mix(((uint64_t)h->pid << 32 | h->tid) ^ encode_mix(stream)) %
 		      (TRACE_LANES_MAX * 2);
 	struct lane *l;
 
@@ -192,7 +192,7 @@ static uint64_t text_key(const struct ct_marker *m)
 
 	for (size_t at = sizeof(*m); at + 8 <= m->h.size; at += 8) {
 		memcpy(&word, (const char *)m + at, sizeof(word));
-		key = mix(key ^ word);
+		key = encode_mix(key ^ word);
 	}
 	return key;
 }
@@ -214,7 +214,7 @@ static uint64_t scope_key(const struct ct_scope *s)
 	for (size_t at = 0; at < len; at += 8) {
 		word = 0;
 		memcpy(&word, s->text + at, len - at < 8 ? len - at : 8);
-		key = mix(key ^ word);
+		key = encode_mix(key ^ word);
 	}
 	return key;
 }
@@ -231,8 +231,10 @@ static void pattern_key(const struct ct_hdr *h, enum trace_shape shape, uint64_t
 	key[3] = 0;
 	if (shape == TRACE_SHAPE_WORK)
 		key[3] = (uint64_t)w->func << 48 |
-			 mix(w->stream ^
-			     mix(h->kind == CT_KERNEL ? ((const struct ct_kernel *)h)->name : 0)) >>
+			 encode_mix(w->stream ^
+				    encode_mix(h->kind == CT_KERNEL
+						       ? ((const struct ct_kernel *)h)->name
+						       : 0)) >>
 				 16;
 	else if (h->kind == CT_MARKER)
 		key[2] = text_key((const struct ct_marker *)h);
@@ -284,7 +286,9 @@ static inline struct pattern *pattern_of(struct encoder *e, const struct ct_hdr 
 	pattern_key(h, shape, key);
 	if (e->npatterns && same_key(s->key, key))
 		return s;
-	at = (uint32_t)mix(key[0] ^ mix(key[1] ^ mix(key[2] ^ mix(key[3])))) % HASH_SIZE;
+	at = (uint32_t)encode_mix(key[0] ^
+				  encode_mix(key[1] ^ encode_mix(key[2] ^ encode_mix(key[3])))) %
+	     HASH_SIZE;
 	for (; e->pattern_hash[at]; at = (at + 1) % HASH_SIZE) {
 		s = &e->patterns[e->pattern_hash[at] - 1];
 		if (!same_key(s->key, key))
@@ -299,15 +303,15 @@ static inline struct pattern *pattern_of(struct encoder *e, const struct ct_hdr 
 
 static inline void put_times(struct encoder *e, uint64_t gap, uint64_t dur)
 {
-	unsigned int g = bytes_of(gap), d = bytes_of(dur);
+	unsigned int g = encode_bytes_of(gap), d = encode_bytes_of(dur);
 
-	put(e, COL_TIMES, g << 4 | d, 1);
-	put(e, COL_GAP0, gap, g > 0);
-	put(e, COL_GAP1, gap >> 8, g > 1);
-	put(e, COL_TIMEX, gap >> 16, g > 2 ? g - 2 : 0);
-	put(e, COL_DUR0, dur, d > 0);
-	put(e, COL_DUR1, dur >> 8, d > 1);
-	put(e, COL_TIMEX, dur >> 16, d > 2 ? d - 2 : 0);
+	encode_put(e, COL_TIMES, g << 4 | d, 1);
+	encode_put(e, COL_GAP0, gap, g > 0);
+	encode_put(e, COL_GAP1, gap >> 8, g > 1);
+	encode_put(e, COL_TIMEX, gap >> 16, g > 2 ? g - 2 : 0);
+	encode_put(e, COL_DUR0, dur, d > 0);
+	encode_put(e, COL_DUR1, dur >> 8, d > 1);
+	encode_put(e, COL_TIMEX, dur >> 16, d > 2 ? d - 2 : 0);
 }
 
 static inline void put_words(struct encoder *e, const uint64_t *now, uint64_t *before, uint32_t n)
@@ -324,12 +328,12 @@ static inline void put_words(struct encoder *e, const uint64_t *now, uint64_t *b
 				continue;
 			mask |= 1u << j;
 			diff = trace_zigzag(v - before[i + j]);
-			len = bytes_of(diff);
+			len = encode_bytes_of(diff);
 			before[i + j] = v;
-			put(e, COL_LEN, len, 1);
-			put(e, COL_DATA, len < 8 ? diff : v, len);
+			encode_put(e, COL_LEN, len, 1);
+			encode_put(e, COL_DATA, len < 8 ? diff : v, len);
 		}
-		put(e, COL_MASK, mask, 1);
+		encode_put(e, COL_MASK, mask, 1);
 	}
 }
 
@@ -402,7 +406,7 @@ static bool good_func(const struct ct_hdr *h, enum trace_shape shape)
 		((const struct ct_work *)h)->func == CT_NO_FUNC);
 }
 
-static void put_number(struct encoder *e, const struct ct_number *n)
+static void encode_put_number(struct encoder *e, const struct ct_number *n)
 {
 	e->records++;
 	put_op(e, TRACE_OP_RECORD);
@@ -418,7 +422,7 @@ int encode_record(struct encoder *e, const struct ct_hdr *h)
 	    (shape != TRACE_SHAPE_OTHER && (h->size > TRACE_PATTERN_MAX || !good_func(h, shape))))
 		return -EINVAL;
 	if (e->numbers && numbers_record(e->numbers, h, &number))
-		put_number(e, &number);
+		encode_put_number(e, &number);
 	if (e->numbers && h->kind == CT_NUMBER)
 		return 0;
 	e->records++;

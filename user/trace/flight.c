@@ -87,7 +87,7 @@ void ring_buf_close(struct ring_buf *r)
 	free(r);
 }
 
-static int remember(struct ring_buf *r, const struct ct_hdr *h)
+static int flight_remember(struct ring_buf *r, const struct ct_hdr *h)
 {
 	if (!array_fit(r->now, r->now_cap, r->now_len + h->size))
 		return -ENOMEM;
@@ -103,7 +103,7 @@ int ring_buf_record(struct ring_buf *r, const struct ct_hdr *h)
 	if (n < 0)
 		return 0;
 	if (trace_is_definition(h->kind))
-		err = remember(r, h);
+		err = flight_remember(r, h);
 	return err || !n ? err : ring_buf_flush(r, h->end_ns);
 }
 

@@ -78,7 +78,7 @@ size_t funcs_define(int row, void *out)
 
 /* Finds the row of this version. If several rows fit, it takes the one with the same `since`, or
  * none: a wrong row is worse than none. */
-static void find(struct funcs *f, struct trace_func *t)
+static void funcs_find(struct funcs *f, struct trace_func *t)
 {
 	int found = -1, nfound = 0;
 
@@ -107,7 +107,7 @@ static void find(struct funcs *f, struct trace_func *t)
 	t->fit = FUNCS_KNOWN;
 }
 
-static const char *put_name(char *to, size_t size, const char *from, size_t n)
+static const char *funcs_put_name(char *to, size_t size, const char *from, size_t n)
 {
 	if (n >= size)
 		n = size - 1;
@@ -132,9 +132,10 @@ struct trace_func *funcs_read(struct funcs *f, const void *at, size_t left, size
 	if (*used > left || def.name_len >= sizeof(t.name) || def.domain_len >= sizeof(t.domain) ||
 	    def.class_len >= sizeof(t.class))
 		return NULL;
-	put_name(t.domain, sizeof(t.domain), strings, def.domain_len);
-	put_name(t.class, sizeof(t.class), strings + def.domain_len, def.class_len);
-	put_name(t.name, sizeof(t.name), strings + def.domain_len + def.class_len, def.name_len);
+	funcs_put_name(t.domain, sizeof(t.domain), strings, def.domain_len);
+	funcs_put_name(t.class, sizeof(t.class), strings + def.domain_len, def.class_len);
+	funcs_put_name(t.name, sizeof(t.name), strings + def.domain_len + def.class_len,
+		       def.name_len);
 	t.layout = def.layout;
 	t.since = def.since;
 	for (int i = 0; i < f->n; i++) {
@@ -146,7 +147,7 @@ struct trace_func *funcs_read(struct funcs *f, const void *at, size_t left, size
 	}
 	if (f->n == FUNCS_MAX)
 		return NULL;
-	find(f, &t);
+	funcs_find(f, &t);
 	copy = malloc(sizeof(*copy));
 	if (!copy)
 		return NULL;

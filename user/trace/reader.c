@@ -332,7 +332,7 @@ static void tell_lost(struct reader *r, uint64_t count, uint64_t until_ns)
 
 /* Finds the next block's head at or after `at`. Returns its place, or the file's size if there is
  * none. */
-static int search(struct reader *r, uint64_t at, uint64_t *found)
+static int reader_search(struct reader *r, uint64_t at, uint64_t *found)
 {
 	static const uint32_t magic = TRACE_BLOCK_MAGIC;
 	char *buf = malloc(SEARCH + 3);
@@ -375,7 +375,7 @@ static int cut(struct reader *r, uint64_t at)
 static int over_damage(struct reader *r)
 {
 	uint64_t next;
-	int err = search(r, r->at + 1, &next);
+	int err = reader_search(r, r->at + 1, &next);
 
 	if (err)
 		return err;

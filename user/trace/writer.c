@@ -64,7 +64,7 @@ static ssize_t write_some(struct writer *w, const struct iovec *iov, int n)
 }
 
 /* Writes all of the bytes. On an error, the part that was written is removed again. */
-static int write_all(struct writer *w, struct iovec *iov, int n)
+static int writer_write_all(struct writer *w, struct iovec *iov, int n)
 {
 	uint64_t done = 0;
 
@@ -95,7 +95,7 @@ static int write_all(struct writer *w, struct iovec *iov, int n)
 	return 0;
 }
 
-static void remember(struct writer *w, const struct trace_block *b)
+static void writer_remember(struct writer *w, const struct trace_block *b)
 {
 	if (w->no_index)
 		return;
@@ -128,8 +128,8 @@ static int put_block(struct writer *w, struct trace_block *b, const void *body, 
 	b->body_crc = (uint32_t)crc32(0, body, len);
 	b->seq = w->seq;
 	b->head_crc = (uint32_t)crc32(0, (const void *)b, offsetof(struct trace_block, head_crc));
-	remember(w, b);
-	if (write_all(w, iov, 2)) {
+	writer_remember(w, b);
+	if (writer_write_all(w, iov, 2)) {
 		w->missing = b->records;
 		return w->error;
 	}
@@ -139,7 +139,7 @@ static int put_block(struct writer *w, struct trace_block *b, const void *body, 
 	return 0;
 }
 
-static int put_text(struct writer *w, enum trace_block_type type, const char *text)
+static int writer_put_text(struct writer *w, enum trace_block_type type, const char *text)
 {
 	struct trace_block b = { .type = (uint8_t)type, .first_ns = UINT64_MAX };
 	size_t n = strlen(text);
@@ -198,7 +198,7 @@ static int begin_file(const char *path)
 	return fd;
 }
 
-static int open_file(struct writer *w, const char *path)
+static int writer_open_file(struct writer *w, const char *path)
 {
 	struct stat st;
 
@@ -240,11 +240,11 @@ int writer_open(struct writer **out, const char *path, const char *head)
 		return -ENOMEM;
 	w->fd = -1;
 	w->encoder = encode_open();
-	err = w->encoder ? open_file(w, path) : -ENOMEM;
+	err = w->encoder ? writer_open_file(w, path) : -ENOMEM;
 	if (!err)
-		err = write_all(w, &magic, 1);
+		err = writer_write_all(w, &magic, 1);
 	if (!err)
-		err = put_text(w, TRACE_HEAD, head);
+		err = writer_put_text(w, TRACE_HEAD, head);
 	if (err) {
 		writer_close(w);
 		return err;
@@ -306,7 +306,7 @@ int writer_end(struct writer *w, const char *text)
 
 	err = writer_flush(w);
 	if (!err)
-		err = put_text(w, TRACE_END, text);
+		err = writer_put_text(w, TRACE_END, text);
 	if (err || w->no_index)
 		return err;
 	bytes = w->nindex * sizeof(*w->index);

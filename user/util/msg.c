@@ -40,7 +40,7 @@ int msg_verbose;
 bool msg_unlimited;
 void (*msg_taker)(const char *text);
 
-static void put(char *text)
+static void msg_put(char *text)
 {
 	size_t n = strlen(text);
 
@@ -64,7 +64,7 @@ static void put(char *text)
  * another program's text: whatever it is, the message stays one line, which begins with our name,
  * and steers no terminal.
  */
-static void make(char *text, size_t more, const char *kind, const char *fmt, va_list ap)
+static void msg_make(char *text, size_t more, const char *kind, const char *fmt, va_list ap)
 {
 	char raw[TEXT_MAX], plain[4 * TEXT_MAX];
 	size_t n = (size_t)snprintf(text, TEXT_MAX, "cudatrace: %s", kind), len;
@@ -78,13 +78,13 @@ static void make(char *text, size_t more, const char *kind, const char *fmt, va_
 	text[n + len] = '\0';
 }
 
-static void say(const char *kind, const char *fmt, va_list ap)
+static void msg_say(const char *kind, const char *fmt, va_list ap)
 {
 	char text[TEXT_MAX];
 	int saved = errno;
 
-	make(text, 0, kind, fmt, ap);
-	put(text);
+	msg_make(text, 0, kind, fmt, ap);
+	msg_put(text);
 	errno = saved;
 }
 
@@ -143,7 +143,7 @@ static void say_limited(const char *kind, const char *fmt, va_list ap)
 	bool due = true;
 	struct kind *k;
 
-	make(text, MORE_BYTES, kind, fmt, ap);
+	msg_make(text, MORE_BYTES, kind, fmt, ap);
 	pthread_mutex_lock(&lock);
 	k = msg_unlimited ? NULL : kind_of(fmt);
 	if (k)
@@ -151,7 +151,7 @@ static void say_limited(const char *kind, const char *fmt, va_list ap)
 	pthread_mutex_unlock(&lock);
 	if (due) {
 		add_more(text, more);
-		put(text);
+		msg_put(text);
 	}
 	errno = saved;
 }
@@ -165,7 +165,7 @@ void msg_rest(void)
 		if (!k->silent)
 			continue;
 		add_more(k->last, k->silent - 1);
-		put(k->last);
+		msg_put(k->last);
 		k->silent = 0;
 	}
 	pthread_mutex_unlock(&lock);
@@ -196,7 +196,7 @@ void msg_note(const char *fmt, ...)
 	if (msg_quiet)
 		return;
 	va_start(ap, fmt);
-	say("", fmt, ap);
+	msg_say("", fmt, ap);
 	va_end(ap);
 }
 
@@ -207,7 +207,7 @@ void msg_verb(const char *fmt, ...)
 	if (msg_verbose < 1)
 		return;
 	va_start(ap, fmt);
-	say("", fmt, ap);
+	msg_say("", fmt, ap);
 	va_end(ap);
 }
 
@@ -258,7 +258,7 @@ void msg_debug_say(enum msg_domain domain, const char *fmt, ...)
 
 	snprintf(kind, sizeof(kind), "%s: ", domain_names[domain]);
 	va_start(ap, fmt);
-	say(kind, fmt, ap);
+	msg_say(kind, fmt, ap);
 	va_end(ap);
 }
 

@@ -10,7 +10,7 @@
 
 #define FIRST 256 /* a power of two */
 
-static int grow(struct strings *s)
+static int strings_grow(struct strings *s)
 {
 	uint32_t cap = s->cap_n ? s->cap_n * 2 : FIRST, mask = cap * 2 - 1, *table;
 	struct strings_entry *entries = realloc(s->entries, ((size_t)cap + 1) * sizeof(*entries));
@@ -38,7 +38,7 @@ int strings_init(struct strings *s, uint32_t most_bytes, uint32_t most)
 {
 	*s = (struct strings){ .most_bytes = most_bytes,
 			       .most = most < UINT32_MAX / 4 ? most : UINT32_MAX / 4 };
-	if (grow(s))
+	if (strings_grow(s))
 		return -ENOMEM;
 	s->entries[0].at = 0;
 	return 0;
@@ -82,7 +82,7 @@ uint32_t strings_add(struct strings *s, const void *bytes, size_t n)
 	    !reserve(s, n + 1))
 		return STRINGS_NONE;
 	if (s->n == s->cap_n) {
-		if (grow(s))
+		if (strings_grow(s))
 			return STRINGS_NONE;
 		mask = s->cap_n * 2 - 1;
 		for (k = hash & mask; s->table[k]; k = (k + 1) & mask)

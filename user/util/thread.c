@@ -14,7 +14,7 @@ struct start {
 	void *arg;
 };
 
-static void *begin(void *arg)
+static void *thread_begin(void *arg)
 {
 	struct start s = *(struct start *)arg;
 
@@ -40,7 +40,7 @@ int thread_start(pthread_t *thread, const char *name, size_t stack, void *(*fn)(
 	if (!err) {
 		if (stack)
 			err = pthread_attr_setstacksize(&attr, stack);
-		err = err ? err : pthread_create(&made, &attr, begin, s);
+		err = err ? err : pthread_create(&made, &attr, thread_begin, s);
 		pthread_attr_destroy(&attr);
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -68,7 +68,7 @@ struct worker {
 	bool over;
 };
 
-static void *work(void *arg)
+static void *thread_work(void *arg)
 {
 	struct worker *w = arg;
 
@@ -98,7 +98,7 @@ struct worker *worker_open(const char *name)
 		return NULL;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->changed, NULL);
-	w->started = !thread_start(&w->thread, name, 0, work, w);
+	w->started = !thread_start(&w->thread, name, 0, thread_work, w);
 	return w;
 }
 

@@ -163,8 +163,8 @@ static void xla(void)
 	static const char *const texts[] = {
 		"XlaModule:#prefix=jit(step)/jit(main),hlo_module=jit_step,program_id=7#",
 		"Thunk:#name=transformer/layer_0/attention/query/"
-		"dot_general[dimension_numbers=(((2,), (0,)), ((), ())) precision=None]"
-		"/a/name/that/is/long,hlo_op=gemm_fusion.2,unique_hlo_op_id=12#",
+		"dot_general[dimension_numbers=(((2,), (0,)), ((), ())) "
+		"precision=None]/a/name/that/is/long,hlo_op=gemm_fusion.2,unique_hlo_op_id=12#",
 		"Thunk:#hlo_op=loop_add_fusion#",
 	};
 	struct domain *tsl = nvtxDomainCreateA("TSL");

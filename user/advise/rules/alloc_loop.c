@@ -29,8 +29,7 @@ static void alloc_loop_end(void *state, struct advice *a, struct advise_process 
 	if (l->loop.turns >= TURNS_LEAST)
 		turns_say(rule_finding_of(a, &rule_alloc_loop, proc, &l->loop.hits), &l->loop,
 			  "an allocation was made again after one had been given back, with work "
-			  "given to the device "
-			  "in between");
+			  "given to the device in between");
 }
 
 static void alloc_loop_release(void *state)

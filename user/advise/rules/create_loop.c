@@ -28,13 +28,10 @@ static void create_loop_end(void *state, struct advice *a, struct advise_process
 
 	if (is_loop(&l->events))
 		turns_say(rule_finding_of(a, &rule_create_loop, proc, &l->events.hits), &l->events,
-			  "an event "
-			  "was made again after one had been destroyed");
+			  "an event was made again after one had been destroyed");
 	if (is_loop(&l->streams))
 		turns_say(rule_finding_of(a, &rule_create_loop, proc, &l->streams.hits),
-			  &l->streams,
-			  "a stream "
-			  "was made again after one had been destroyed");
+			  &l->streams, "a stream was made again after one had been destroyed");
 }
 
 static void create_loop_release(void *state)

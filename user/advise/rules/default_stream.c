@@ -20,7 +20,7 @@ struct default_stream {
 	struct stream_flags streams[1024];
 };
 
-/* CUpti_ActivityStreamFlag: waits for the null stream, as it does for it */
+/* CUpti_ActivityStreamFlag: the stream and the null stream wait for each other */
 #define STREAM_DEFAULT 1
 
 static struct stream_use *use_of(struct default_stream *d, uint32_t context)
@@ -116,12 +116,9 @@ static void default_stream_end(void *state, struct advice *a, struct advise_proc
 		if (f)
 			rule_say(&f->evidence,
 				 "In context %u, %llu times work of the default stream, %s in all, "
-				 "came between work of "
-				 "other streams that wait for it "
-				 "and that it waits for: while it ran, none of theirs could. The "
-				 "default stream had %llu "
-				 "pieces of work, they had "
-				 "%llu.",
+				 "came between work of other streams that wait for it and that it "
+				 "waits for: while it ran, none of theirs could. The default "
+				 "stream had %llu pieces of work, they had %llu.",
 				 u->context, (unsigned long long)h.n, rule_time((double)h.ns),
 				 (unsigned long long)u->nnull, (unsigned long long)u->nothers);
 		hits_free(&h);

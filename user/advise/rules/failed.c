@@ -11,7 +11,7 @@ struct failed {
 	uint64_t went_on, checks;
 };
 
-/* What a program does with a result cannot be seen: only what it does next. */
+/* What a program does with a result cannot be seen. What it does next can be. */
 static int failed_event(void *state, const struct seen *s)
 {
 	struct failed *f = state;
@@ -65,10 +65,7 @@ static void failed_end(void *state, struct advice *a, struct advise_process *pro
 	if (most->func < api_nfuncs) {
 		error = api_error_name(most->func, (int32_t)most->handle);
 		rule_say(&f->evidence, ", most often %s with %s (%llu), %llu %s",
-			 api_funcs[most->func].name,
-			 error ? error
-			       : "an error of no known "
-				 "name",
+			 api_funcs[most->func].name, error ? error : "an error of no known name",
 			 (unsigned long long)most->handle, (unsigned long long)most->n,
 			 most->n == 1 ? "time" : "times");
 	}

@@ -45,9 +45,7 @@ static void launch_bound_end(void *state, struct advice *a, struct advise_proces
 	if (f)
 		rule_say(&f->evidence,
 			 "%llu of %llu kernels ran for less than %s each, %s on average, and their "
-			 "launches took longer, %s "
-			 "on average: "
-			 "launching is what limits them.",
+			 "launches took longer, %s on average: launching is what limits them.",
 			 (unsigned long long)l->small, (unsigned long long)l->kernels,
 			 rule_time((double)SMALL_NS),
 			 rule_time((double)l->small_ns / (double)l->small),

@@ -3,7 +3,7 @@
  * the process's end. */
 #include <errno.h>
 
-#include "../../util/table/keyed.h"
+#include "../../util/table/hashmap.h"
 #include "../rule.h"
 
 #define GROWS_LEAST 8
@@ -19,20 +19,20 @@ struct leak_site {
 	uint8_t quarters;
 };
 struct leak {
-	struct keyed live;
+	struct hashmap live;
 	unsigned int may; /* live ones that fit */
 	uint64_t no_room;
 	struct leak_site sites[SITES_MAX];
 	uint32_t nsites;
 };
 
-static void forget(struct leak *l, struct leak_live *m)
+static void leak_forget(struct leak *l, struct leak_live *m)
 {
 	struct leak_site *s = &l->sites[m->site];
 
 	s->live--;
 	s->live_bytes -= m->bytes;
-	keyed_remove(&l->live, m);
+	hashmap_remove(&l->live, m);
 }
 
 static struct leak_site *site(struct leak *l, const struct site *one)
@@ -48,24 +48,24 @@ static struct leak_site *site(struct leak *l, const struct site *one)
 	return &l->sites[l->nsites++];
 }
 
-static int add(struct leak *l, const struct seen *s, const struct api_memory *m)
+static int leak_add(struct leak *l, const struct seen *s, const struct api_memory *m)
 {
-	struct leak_live *live = keyed_find(&l->live, &m->address);
+	struct leak_live *live = hashmap_find(&l->live, &m->address);
 	struct site one = rule_site(s, 0);
 	struct leak_site *at;
 
 	if (!l->live.size)
-		keyed_open_of(&l->live, struct leak_live, address, SIZE_MAX);
+		hashmap_open_of(&l->live, struct leak_live, address, SIZE_MAX);
 	/* its end was not seen */
 	if (live)
-		forget(l, live);
+		leak_forget(l, live);
 	if (l->live.n == l->may && advise_may_keep_live(s->a, l->may ? 2 * l->may : 256))
 		l->may = l->may ? l->may * 2 : 128;
 	if (l->live.n == l->may) {
 		l->no_room++;
 		return 0;
 	}
-	live = keyed_get(&l->live, &m->address, &(bool){ false });
+	live = hashmap_get(&l->live, &m->address, &(bool){ false });
 	if (!live)
 		return -ENOMEM;
 	at = site(l, &one);
@@ -85,7 +85,7 @@ static int leak_event(void *state, const struct seen *s)
 	struct api_memory m;
 
 	if (!s->call) { /* another program: all that the one before held is gone */
-		keyed_clear(&l->live);
+		hashmap_clear(&l->live);
 		for (uint32_t i = 0; i < l->nsites; i++)
 			l->sites[i].live = l->sites[i].live_bytes = l->sites[i].allocated = 0;
 		return 0;
@@ -93,16 +93,16 @@ static int leak_event(void *state, const struct seen *s)
 	if (s->failed)
 		return 0;
 	switch (api_memory(s->call, API_ARCH_HERE, &m)) {
-	case API_MEMORY_TAKEN: return m.space == API_SPACE_DEVICE ? add(l, s, &m) : 0;
+	case API_MEMORY_TAKEN: return m.space == API_SPACE_DEVICE ? leak_add(l, s, &m) : 0;
 	case API_MEMORY_FREED:
 		if (m.space == API_SPACE_DEVICE)
 			break;
 		return 0;
 	default: return 0;
 	}
-	live = keyed_find(&l->live, &m.address);
+	live = hashmap_find(&l->live, &m.address);
 	if (live)
-		forget(l, live);
+		leak_forget(l, live);
 	return 0;
 }
 
@@ -137,7 +137,7 @@ static void leak_end(void *state, struct advice *a, struct advise_process *proc)
 	struct advise_finding *f;
 	struct leak_live *live;
 
-	keyed_each(&l->live, live)
+	hashmap_each(&l->live, live)
 	{
 		uint64_t quarter = live->at_ms * 4ULL / span_ms;
 
@@ -153,8 +153,7 @@ static void leak_end(void *state, struct advice *a, struct advise_process *proc)
 	if (f) {
 		rule_say(&f->evidence,
 			 "%llu allocations of %s in all were made throughout the trace and not "
-			 "given "
-			 "back: %s.",
+			 "given back: %s.",
 			 (unsigned long long)growing.n, rule_bytes((double)growing.bytes),
 			 proc->exited ? "the process ended with them"
 				      : "they were held when the trace ended");
@@ -165,8 +164,7 @@ static void leak_end(void *state, struct advice *a, struct advise_process *proc)
 	if (f) {
 		rule_say(&f->evidence,
 			 "The process ended with %llu allocations of %s in all that it had not "
-			 "given "
-			 "back.",
+			 "given back.",
 			 (unsigned long long)left.n, rule_bytes((double)left.bytes));
 		say_no_room(f, l);
 	}
@@ -176,7 +174,7 @@ static void leak_end(void *state, struct advice *a, struct advise_process *proc)
 
 static void leak_release(void *state)
 {
-	keyed_close(&((struct leak *)state)->live);
+	hashmap_close(&((struct leak *)state)->live);
 }
 
 /* clang-format off */

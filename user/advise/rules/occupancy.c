@@ -126,8 +126,7 @@ static void occupancy_end(void *state, struct advice *a, struct advise_process *
 		text_plain(&words, u->name ? u->name : "a kernel of no known name", 120);
 		rule_say(&words,
 			 ": %llu blocks of %u threads, %u registers for each, %s of shared memory "
-			 "for each "
-			 "block on %u multiprocessors",
+			 "for each block on %u multiprocessors",
 			 (unsigned long long)u->blocks, u->shape.block, u->shape.registers,
 			 rule_bytes(u->shape.shared), d->multiprocessors);
 		if (share >= 0)
@@ -138,10 +137,7 @@ static void occupancy_end(void *state, struct advice *a, struct advise_process *
 	if (f) {
 		rule_say(&f->evidence,
 			 "%llu kernels, %s each on average, leave most of a multiprocessor's room "
-			 "for "
-			 "threads or some of the "
-			 "multiprocessors "
-			 "empty.",
+			 "for threads or some of the multiprocessors empty.",
 			 (unsigned long long)h.n, rule_time((double)h.ns / (double)h.n));
 		text_mem(&f->evidence, words.s, words.len);
 	}

@@ -15,7 +15,7 @@ static int pageable_event(void *state, const struct seen *s)
 
 	if (!(c->flags & CT_W_ASYNC) || (c->src != CT_MEM_PAGEABLE && c->dst != CT_MEM_PAGEABLE))
 		return 0;
-	/* those are small-readback's */
+	/* rule small-readback reports these */
 	if (c->kind == CT_COPY_DTOH && c->bytes <= READBACK_BYTES)
 		return 0;
 	/* a call that makes several copies took its time once */
@@ -38,12 +38,9 @@ static void pageable_end(void *state, struct advice *a, struct advise_process *p
 	if (f)
 		rule_say(&f->evidence,
 			 "%llu copies of %s in all were asked for by asynchronous calls, but their "
-			 "host memory is pageable: "
-			 "the call "
-			 "copies through the driver's own buffer and does not return before that "
-			 "is done. The host was %s "
-			 "in these "
-			 "calls; the device took %s for the copies.",
+			 "host memory is pageable: the call copies through the driver's own buffer "
+			 "and does not return before that is done. The host was %s in these calls; "
+			 "the device took %s for the copies.",
 			 (unsigned long long)p->hits.n, rule_bytes((double)p->hits.bytes),
 			 rule_time((double)p->hits.ns), rule_time((double)p->device_ns));
 }

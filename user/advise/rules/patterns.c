@@ -14,7 +14,7 @@ void waits_note(const struct seen *s, enum wait_what what, uint64_t bytes)
 
 int waits_settle(struct hits *h, const struct seen *s, enum wait_what what)
 {
-	/* a copy that waits for itself has the device at work from its begin on */
+	/* a copy that waits for its own end keeps the device busy from its begin on */
 	uint64_t given_ns = s->traits & TR_COPY && !(s->traits & TR_ASYNC) ? s->h->start_ns
 									   : s->h->end_ns;
 	struct thread *t = s->t;
@@ -47,8 +47,7 @@ void turns_say(struct advise_finding *f, const struct loop_turns *l, const char 
 	if (f)
 		rule_say(&f->evidence,
 			 "%llu times %s; the %llu calls that make and give back took %s from the "
-			 "first "
-			 "such time on.",
+			 "first such time on.",
 			 (unsigned long long)l->turns, what, (unsigned long long)l->hits.n,
 			 rule_time((double)l->hits.ns));
 }

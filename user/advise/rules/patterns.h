@@ -16,8 +16,8 @@
 
 enum wait_what { WAIT_NONE, WAIT_EACH, WAIT_READBACK };
 
-/* Notes a wait whose cost the thread's next work tells. A trace's last wait is never counted:
- * all has to end. */
+/* Notes a wait. Its cost is known when the thread gives the device work again, so the last wait of a trace is
+ * never counted. */
 void waits_note(const struct seen *, enum wait_what, uint64_t bytes);
 /* The work that follows. */
 int waits_settle(struct hits *, const struct seen *, enum wait_what);

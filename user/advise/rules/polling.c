@@ -61,17 +61,15 @@ static void polling_end(void *state, struct advice *a, struct advise_process *pr
 	if (f)
 		rule_say(&f->evidence,
 			 "%llu queries of events and streams were answered \"not ready\", %d or "
-			 "more of "
-			 "them one after the other "
-			 "with no other work of the thread in between.",
+			 "more of them one after the other with no other work of the thread in "
+			 "between.",
 			 (unsigned long long)p->hits.n, POLL_RUN);
 	f = p->idle.n >= IDLE_LEAST ? rule_finding_of(a, &rule_polling, proc, &p->idle) : NULL;
 	if (f)
 		rule_say(&f->evidence,
 			 "%llu waits had nothing to wait for: the thread had waited for the same "
-			 "before, "
-			 "or for the whole device, and "
-			 "since then no thread of the process had given a device any work.",
+			 "before, or for the whole device, and since then no thread of the process "
+			 "had given a device any work.",
 			 (unsigned long long)p->idle.n);
 }
 

@@ -35,10 +35,8 @@ static void readback_end(void *state, struct advice *a, struct advise_process *p
 	if (f)
 		rule_say(&f->evidence,
 			 "%llu times a thread copied at most %d bytes to the host, waited for them "
-			 "and then gave the device "
-			 "work again. From "
-			 "the ends of the waits until that work was given, %s went by, %s each "
-			 "time.",
+			 "and then gave the device work again. From the ends of the waits until "
+			 "that work was given, %s went by, %s each time.",
 			 (unsigned long long)r->hits.n, READBACK_BYTES,
 			 rule_time((double)r->hits.ns),
 			 rule_time((double)r->hits.ns / (double)r->hits.n));

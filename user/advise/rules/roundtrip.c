@@ -52,10 +52,8 @@ static void roundtrip_end(void *state, struct advice *a, struct advise_process *
 	if (f)
 		rule_say(&f->evidence,
 			 "%llu times the bytes that a copy had brought to the host, %s in all, "
-			 "were copied from the same "
-			 "place in the same "
-			 "size back to a device. Whether the host changed them in between cannot "
-			 "be seen.",
+			 "were copied from the same place in the same size back to a device. "
+			 "Whether the host changed them in between cannot be seen.",
 			 (unsigned long long)r->hits.n, rule_bytes((double)r->hits.bytes));
 }
 

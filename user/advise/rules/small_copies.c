@@ -17,7 +17,7 @@ static int small_copies_event(void *state, const struct seen *s)
 	struct thread *t = s->t;
 	struct site one;
 
-	/* what stands between two copies ends the row of them */
+	/* any other call between two copies ends the series */
 	if (!(s->traits & TR_COPY) || s->failed || !s->bytes || s->bytes > RUN_BYTES) {
 		t->run_n = 0;
 		return 0;
@@ -37,7 +37,8 @@ static int small_copies_event(void *state, const struct seen *s)
 	if (t->run_n == RUN_LEAST) {
 		m->runs++;
 		one.n = RUN_LEAST;
-		one.ns = t->run_ns; /* of all but the first, which a copy of all would take too */
+		one.ns =
+			t->run_ns; /* the time of all copies but the first: a single copy of everything would take that time too */
 		one.bytes = t->run_bytes;
 	}
 	return hits_add(&m->hits, &one, NULL);
@@ -54,9 +55,8 @@ static void small_copies_end(void *state, struct advice *a, struct advise_proces
 	if (f)
 		rule_say(&f->evidence,
 			 "%llu copies, of %s on average, came one after the other in %llu rows of "
-			 "%d or more by the same "
-			 "call and in the "
-			 "same direction, with nothing launched and nothing waited for in between.",
+			 "%d or more by the same call and in the same direction, with nothing "
+			 "launched and nothing waited for in between.",
 			 (unsigned long long)m->hits.n,
 			 rule_bytes((double)m->hits.bytes / (double)m->hits.n),
 			 (unsigned long long)m->runs, RUN_LEAST);

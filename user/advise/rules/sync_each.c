@@ -34,9 +34,8 @@ static void sync_each_end(void *state, struct advice *a, struct advise_process *
 	if (f)
 		rule_say(&f->evidence,
 			 "%llu of %llu waits came after a single launch, copy or memset of their "
-			 "thread. From their ends "
-			 "until the thread had "
-			 "given the device its next work, %s went by, %s each time.",
+			 "thread. From their ends until the thread had given the device its next "
+			 "work, %s went by, %s each time.",
 			 (unsigned long long)e->hits.n, (unsigned long long)e->waits,
 			 rule_time((double)e->hits.ns),
 			 rule_time((double)e->hits.ns / (double)e->hits.n));

@@ -24,9 +24,7 @@ static void sync_set_end(void *state, struct advice *a, struct advise_process *p
 	if (f)
 		rule_say(&f->evidence,
 			 "%llu memsets of %s in all of pinned or managed memory were made by calls "
-			 "that "
-			 "wait for them, "
-			 "for %s.",
+			 "that wait for them, for %s.",
 			 (unsigned long long)h->n, rule_bytes((double)h->bytes),
 			 rule_time((double)h->ns));
 }

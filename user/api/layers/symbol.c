@@ -62,7 +62,7 @@ static bool is_same(const struct symbol *s, const char *name, const struct symbo
 }
 
 /* Where the name is, or would be. */
-static uint32_t bucket_of(const char *name, const struct symbol_args *args)
+static uint32_t symbol_bucket_of(const char *name, const struct symbol_args *args)
 {
 	uint32_t h = 2166136261u;
 
@@ -80,7 +80,7 @@ uint32_t symbol_number(const char *name, const struct symbol_args *args)
 
 	args = args ? args : &none;
 	pthread_mutex_lock(&lock);
-	at = bucket_of(name, args);
+	at = symbol_bucket_of(name, args);
 	number = buckets[at];
 	if (!number && nsymbols < CT_SYMBOLS) {
 		symbols[nsymbols].text = strdup(name);

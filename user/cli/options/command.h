@@ -52,8 +52,8 @@ struct command {
 	int (*run)(const struct request *); /* returns the exit status */
 	/* of --help: its first lines, what it does, what stands behind the options (NULL: nothing) */
 	const char *usage, *about, *after;
-	const char *also;		  /* another name; NULL: none */
-	const struct sink_ops *sink;	  /* where its records go; NULL: where --format says */
+	const char *also;	     /* another name; NULL: none */
+	const struct sink_ops *sink; /* the sink of its records; NULL: the one that --format names */
 	const struct option_set *options; /* of its own, beside the sink's; NULL: none */
 	bool words; /* takes words behind the options: `check` looks at them */
 	/* What is wrong with the command line as a whole, beside what the rows of its options say:
@@ -74,7 +74,8 @@ struct command_row {
 /* In the order of commands.def; NULL after the last. */
 const struct command_row *command_at(unsigned int i);
 const struct command_row *command_of(enum opts_cmd);
-/* By its name, or its other one; NULL: there is none. What runs without a word has none. */
+/* Finds a command by its name or its other name; NULL: there is none. The command that runs without a word has no
+ * name. */
 const struct command_row *command_named(const char *word);
 /* As it is typed after "cudatrace": " stat", "". */
 const char *command_typed(enum opts_cmd);

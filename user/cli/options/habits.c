@@ -107,7 +107,7 @@ static const struct habit_same formats[] = {
 };
 /* clang-format on */
 
-static const char *find(const struct habit *rows, size_t n, const char *word, size_t len)
+static const char *habits_find(const struct habit *rows, size_t n, const char *word, size_t len)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!strncmp(rows[i].word, word, len) && !rows[i].word[len])
@@ -117,19 +117,19 @@ static const char *find(const struct habit *rows, size_t n, const char *word, si
 
 const char *habits_option(const char *word)
 {
-	return find(options, ARRAY_LEN(options), word, strcspn(word, "="));
+	return habits_find(options, ARRAY_LEN(options), word, strcspn(word, "="));
 }
 
 const char *habits_command(const char *word)
 {
-	return find(commands, ARRAY_LEN(commands), word, strlen(word));
+	return habits_find(commands, ARRAY_LEN(commands), word, strlen(word));
 }
 
 const char *habits_qualifier(const char *word)
 {
 	size_t n = strcspn(word, "=");
 
-	return word[n] ? find(qualifiers, ARRAY_LEN(qualifiers), word, n) : NULL;
+	return word[n] ? habits_find(qualifiers, ARRAY_LEN(qualifiers), word, n) : NULL;
 }
 
 const struct habit_same *habits_same(int i)

@@ -19,7 +19,7 @@ struct habit_same {
 };
 /* Names of long options that mean one of ours, without the dashes, in order; NULL after the last. */
 const struct habit_same *habits_same(int i);
-/* Our name of the format; the word itself where nothing is known of it. */
+/* Returns our name of the format, or the word itself if it is not known. */
 const char *habits_format(const char *word);
 
 #endif

@@ -161,8 +161,7 @@ static int needs(const struct opts_line *l)
 		  "-f asks for the children of CMD and --no-follow for none: give one of the two" },
 		{ o->no_follow, o->gpu || o->source == REQUEST_SOURCE_CUPTI,
 		  "--no-follow is about probes and hooks, and the agent is in CMD's children too: "
-		  "leave "
-		  "it out, or --gpu and --source=cupti" },
+		  "leave it out, or --gpu and --source=cupti" },
 		{ o->host, !works,
 		  "--host records what a program waits for: give -p PID, or a program after --" },
 		{ opts_is_given(l, "interval"), !o->counters && !rests,
@@ -367,8 +366,7 @@ static int of_forms(const struct opts_line *l)
 		  "speedscope" },
 		{ opts_is_given(l, "stack-of"), !folds,
 		  "--stack-of is about the frames of a stack, and %s has none: give folded, flame "
-		  "or "
-		  "speedscope" },
+		  "or speedscope" },
 		{ o->look.stack_of_scopes != 0, opts_is_given(l, "stack"),
 		  "--stack-of range has ranges for frames: leave it out, or -k" },
 		{ !rows, o->look.counts || o->look.counts_only,
@@ -458,8 +456,8 @@ static int of_output(const struct opts_line *l)
 		{ o->append, command, "-A adds to a file, and -o names a command: leave out -A" },
 		{ o->cmd && !o->output && !recording, !text,
 		  "standard output is CMD's own, with which a form for programs must not mix: give "
-		  "-o FILE, or a command that reads it, "
-		  "as -o '|jq .' (-o - is standard output all the same)" },
+		  "-o FILE, or a command that reads it, as -o '|jq .' (-o - is standard output all "
+		  "the same)" },
 	};
 
 	return opts_judge(l, rules, ARRAY_LEN(rules));

@@ -39,7 +39,8 @@ static const struct option_row *row_named(enum opts_cmd cmd, const char *word)
 }
 
 /* The value of which the word is the last part; bash makes three words of --name=value. */
-static const struct option_row *value_of(enum opts_cmd cmd, const char *const *words, int n)
+static const struct option_row *opts_complete_value_of(enum opts_cmd cmd, const char *const *words,
+						       int n)
 {
 	const char *before = n > 1 ? words[n - 2] : "";
 	const struct option_row *r;
@@ -52,7 +53,7 @@ static const struct option_row *value_of(enum opts_cmd cmd, const char *const *w
 	return r && r->arg && *r->arg != '[' ? r : NULL;
 }
 
-/* There are thousands: from the third letter on. */
+/* Functions are completed from the third letter on, because there are thousands. */
 static void offer_names(struct complete *c)
 {
 	for (int i = 0; i < api_nfuncs && strlen(c->word) > 2; i++)
@@ -60,7 +61,7 @@ static void offer_names(struct complete *c)
 			offer(c, api_funcs[i].name);
 }
 
-/* What programs say by themselves that a profile begins and ends by. */
+/* The functions by which programs say themselves where a profile begins and ends. */
 static void offer_marks(struct complete *c)
 {
 	for (int i = 0; i < api_nfuncs; i++)
@@ -189,7 +190,7 @@ void opts_complete(struct out *out, const char *const *words, int n)
 			return;
 		}
 	}
-	r = n ? value_of(cmd, words, n) : NULL;
+	r = n ? opts_complete_value_of(cmd, words, n) : NULL;
 	if (r && r->arg) {
 		if (!strcmp(c.word, "="))
 			c.word = "";

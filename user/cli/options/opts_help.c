@@ -10,7 +10,7 @@
 #define BRIEF_LINES 23
 #define BRIEF_COLUMNS 80
 
-/* The length of the words of the line that fit. */
+/* Returns the length of the words that fit into a line. */
 static size_t words_in(const char *line, size_t len, size_t columns)
 {
 	size_t n = len < columns ? len : columns;

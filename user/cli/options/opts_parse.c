@@ -93,7 +93,7 @@ static int index_of(enum opts_cmd cmd, int c)
 	return -1;
 }
 
-static const struct option_row *row_of(enum opts_cmd cmd, int c)
+static const struct option_row *opts_parse_row_of(enum opts_cmd cmd, int c)
 {
 	int i = c ? index_of(cmd, c) : -1;
 
@@ -140,7 +140,7 @@ static int beginning_with(enum opts_cmd cmd, const char *word, char *text, size_
 
 static int bad_option(enum opts_cmd cmd, int c, const char *word)
 {
-	const struct option_row *r = c == ':' ? row_of(cmd, optopt) : NULL;
+	const struct option_row *r = c == ':' ? opts_parse_row_of(cmd, optopt) : NULL;
 	struct parse_nearest near = { .n = 0 };
 	char name[64], text[256];
 
@@ -172,7 +172,7 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 		return -EINVAL;
 	}
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
-	r = optopt >= LONG_ONLY ? row_of(cmd, optopt) : NULL;
+	r = optopt >= LONG_ONLY ? opts_parse_row_of(cmd, optopt) : NULL;
 	if (r) {
 		msg_error("--%s takes no value: leave out what follows the =", r->name);
 		return -EINVAL;
@@ -210,10 +210,9 @@ static int files(struct opts *o, enum opts_cmd cmd)
 		return -EINVAL;
 	}
 	if (cmd != OPTS_MERGE && o->ask.nargs != 1 && !usual) {
-		msg_error(o->ask.nargs
-				  ? "'%s' is one word too many; give one recording"
-				  : "no recording is given: name a file that 'cudatrace record' "
-				    "wrote",
+		msg_error(o->ask.nargs ? "'%s' is one word too many; give one recording"
+				       : "no recording is given: name a file that 'cudatrace "
+					 "record' wrote",
 			  o->ask.nargs ? o->ask.args[1] : "");
 		return -EINVAL;
 	}
@@ -423,7 +422,7 @@ static bool is_one_each(const struct request *ask)
 	       !(ask->format->flags & SINKS_PATH);
 }
 
-/* What follows from the options. */
+/* Fills in what follows from the options. */
 static void conclude(struct opts *o, const unsigned char *given)
 {
 	uint32_t bytes = o->ask.ring_bytes;
@@ -433,9 +432,8 @@ static void conclude(struct opts *o, const unsigned char *given)
 		o->ask.format = sinks_find(command_of(o->ask.command)->command->sink->name);
 	o->ask.layers = needed_layers(o);
 	if (o->ask.agent.kinds & AGENT_NVTX && api_layers_inlined(o->ask.layers)) {
-		msg_note(
-			"--layers nvtx records the ranges: --gpu=nvtx is left out, so that none is "
-			"shown twice");
+		msg_note("--layers nvtx records the ranges: --gpu=nvtx is left out, so that none "
+			 "is shown twice");
 		o->ask.agent.kinds &= ~AGENT_NVTX;
 	}
 	o->ask.gpu = o->ask.agent.kinds != 0;
@@ -464,8 +462,7 @@ void *opts_of_row(struct opts *o, int i)
 	return set ? request_own(&o->ask, set) : o;
 }
 
-/* Takes note that an option was given in the words of another one. Returns its place; -1: the
- * command does not have it. */
+/* Notes that an option was given in another tool's words. Returns its place; -1: the command does not have it. */
 static int gives(enum opts_cmd cmd, unsigned char *given, const char *name)
 {
 	const struct option_row *r;
@@ -501,7 +498,7 @@ static int by_status(struct opts *o, unsigned char *given, const char *option, c
 	return option_set(opts_row_at(i)->row, opts_of_row(o, i), ours, NULL);
 }
 
-/* One option into its struct. Returns 0, or -EINVAL after one message. */
+/* Stores the value of one option in its struct. Returns 0, or -EINVAL after one message. */
 static int set_option(struct opts *o, int i, const char *name, unsigned char *given)
 {
 	static const char status[] = "status=";

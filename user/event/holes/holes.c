@@ -10,7 +10,7 @@
 
 #include "../../util/hash.h"
 #include "../../util/table/array.h"
-#include "../../util/table/keyed.h"
+#include "../../util/table/hashmap.h"
 #include "holes_inside.h"
 
 struct row_key {
@@ -41,8 +41,8 @@ struct holes *holes_open(void)
 
 	if (!l)
 		return NULL;
-	keyed_open_of(&l->index, struct indexed, key, 2 * HOLES_ROWS);
-	keyed_open_of(&l->groups, struct group, key, 2 * HOLES_ROWS);
+	hashmap_open_of(&l->index, struct indexed, key, 2 * HOLES_ROWS);
+	hashmap_open_of(&l->groups, struct group, key, 2 * HOLES_ROWS);
 	return l;
 }
 
@@ -53,8 +53,8 @@ void holes_close(struct holes *l)
 	for (size_t i = 0; i < l->n; i++)
 		free(l->rows[i].text);
 	free(l->rows);
-	keyed_close(&l->index);
-	keyed_close(&l->groups);
+	hashmap_close(&l->index);
+	hashmap_close(&l->groups);
 	free(l);
 }
 
@@ -85,17 +85,17 @@ static void join_rows(struct holes_row *r, const struct holes_row *more)
 
 /* The row that takes what has no place of its own: the newest of its group, or that of its reason without a
  * process. NULL: none yet. */
-static struct holes_row *place_of(struct holes *l, struct group *g, const struct holes_row *r)
+static struct holes_row *holes_place_of(struct holes *l, struct group *g, const struct holes_row *r)
 {
 	const struct group_key any = { 0, r->reason, r->layer, r->state };
 
 	if (g && g->n)
 		return &l->rows[g->newest];
-	g = keyed_find(&l->groups, &any);
+	g = hashmap_find(&l->groups, &any);
 	return g && g->n ? &l->rows[g->newest] : NULL;
 }
 
-static struct row_key key_of(const struct holes_row *r, const char *text, size_t n)
+static struct row_key holes_key_of(const struct holes_row *r, const char *text, size_t n)
 {
 	return (struct row_key){ .start_ns = r->start_ns,
 				 .text = n ? hash_bytes(text, n) : 0,
@@ -109,12 +109,12 @@ static struct row_key key_of(const struct holes_row *r, const char *text, size_t
 
 /* The row with this key, made if it is not there; *made says so. If there is no place for it, what it says
  * is joined with another row, and NULL is returned with *err 0. */
-static struct holes_row *row_of(struct holes *l, const struct holes_row *like, const char *text,
-				size_t n, bool *made, int *err)
+static struct holes_row *holes_row_of(struct holes *l, const struct holes_row *like,
+				      const char *text, size_t n, bool *made, int *err)
 {
-	const struct row_key key = key_of(like, text, n);
+	const struct row_key key = holes_key_of(like, text, n);
 	const struct group_key of = { like->pid, like->reason, like->layer, like->state };
-	struct indexed *at = keyed_find(&l->index, &key);
+	struct indexed *at = hashmap_find(&l->index, &key);
 	struct holes_row *r;
 	struct group *g;
 
@@ -122,9 +122,9 @@ static struct holes_row *row_of(struct holes *l, const struct holes_row *like, c
 	*made = false;
 	if (at)
 		return &l->rows[at->row];
-	g = keyed_get(&l->groups, &of, made);
+	g = hashmap_get(&l->groups, &of, made);
 	if ((g && g->n >= HOLES_INTERVALS) || l->n >= HOLES_ROWS) {
-		r = place_of(l, g, like);
+		r = holes_place_of(l, g, like);
 		*made = false;
 		if (r) {
 			l->nopen -= r->end_ns == CT_HOLE_OPEN;
@@ -136,14 +136,14 @@ static struct holes_row *row_of(struct holes *l, const struct holes_row *like, c
 		return NULL;
 	}
 	*err = -ENOMEM;
-	at = keyed_get(&l->index, &key, made);
+	at = hashmap_get(&l->index, &key, made);
 	if (!g || !at || !array_room(l->rows, l->n))
 		return NULL;
 	r = &l->rows[l->n];
 	*r = *like;
 	r->text = strndup(text, n);
 	if (!r->text) {
-		keyed_remove(&l->index, at);
+		hashmap_remove(&l->index, at);
 		return NULL;
 	}
 	at->row = g->newest = (uint32_t)l->n++;
@@ -153,7 +153,7 @@ static struct holes_row *row_of(struct holes *l, const struct holes_row *like, c
 	return r;
 }
 
-static void name(struct holes_row *r, const struct process *p, const char *comm)
+static void holes_name(struct holes_row *r, const struct process *p, const char *comm)
 {
 	if (p && p->shown_pid)
 		r->shown_pid = p->shown_pid;
@@ -183,7 +183,7 @@ static int hole(struct holes *l, const struct ct_hole *h, const struct process *
 	bool made;
 	int err;
 
-	r = row_of(l, &like, h->text, strnlen(h->text, h->text_len), &made, &err);
+	r = holes_row_of(l, &like, h->text, strnlen(h->text, h->text_len), &made, &err);
 	if (!r)
 		return err;
 	l->nopen += made && r->end_ns == CT_HOLE_OPEN;
@@ -195,7 +195,7 @@ static int hole(struct holes *l, const struct ct_hole *h, const struct process *
 		r->below = h->below;
 		r->above = h->above;
 	}
-	name(r, h->ns_pid ? NULL : p, h->comm);
+	holes_name(r, h->ns_pid ? NULL : p, h->comm);
 	return 0;
 }
 
@@ -232,14 +232,14 @@ static int lost(struct holes *l, const struct ct_lost *r, const struct process *
 	/* the end of a call that was never traced */
 	if (r->cause == CT_LOSS_ORPHAN || !r->count)
 		return 0;
-	row = row_of(l, &like, word, strlen(word), &made, &err);
+	row = holes_row_of(l, &like, word, strlen(word), &made, &err);
 	if (!row)
 		return err;
 	if (!made) {
 		losses_add(&row->count, r->count);
 		row->end_ns = r->h.end_ns > row->end_ns ? r->h.end_ns : row->end_ns;
 	}
-	name(row, r->h.pid ? p : NULL, NULL);
+	holes_name(row, r->h.pid ? p : NULL, NULL);
 	return 0;
 }
 
@@ -261,9 +261,9 @@ static int unprobed(struct holes *l, const struct ct_unprobed *u)
 	int err;
 
 	unprobed_add(&l->unprobed, u);
-	row = row_of(l, &like, "", 0, &made, &err);
+	row = holes_row_of(l, &like, "", 0, &made, &err);
 	if (row)
-		name(row, NULL, u->comm);
+		holes_name(row, NULL, u->comm);
 	return err;
 }
 
@@ -279,7 +279,7 @@ static int muted(struct holes *l, const struct ct_muted *m, const struct process
 	bool made;
 	int err;
 
-	row = row_of(l, &like, m->text + m->domain_len, m->name_len, &made, &err);
+	row = holes_row_of(l, &like, m->text + m->domain_len, m->name_len, &made, &err);
 	if (!row)
 		return err;
 	muted_add(&row->muted, m);
@@ -289,12 +289,12 @@ static int muted(struct holes *l, const struct ct_muted *m, const struct process
 		row->count_from = m->h.start_ns;
 	if (m->h.end_ns > row->end_ns)
 		row->end_ns = m->h.end_ns;
-	name(row, p, NULL);
+	holes_name(row, p, NULL);
 	return 0;
 }
 
 /* What goes on ends with its process. */
-static void ended(struct holes *l, const struct ct_hdr *h)
+static void holes_ended(struct holes *l, const struct ct_hdr *h)
 {
 	for (size_t i = l->nopen ? 0 : l->n; i < l->n; i++)
 		if (l->rows[i].pid == h->pid && l->rows[i].end_ns == CT_HOLE_OPEN) {
@@ -310,7 +310,7 @@ int holes_record(struct holes *l, const struct ct_hdr *h, const struct process *
 	case CT_LOST: return lost(l, (const struct ct_lost *)h, p);
 	case CT_UNPROBED: return unprobed(l, (const struct ct_unprobed *)h);
 	case CT_MUTED: return muted(l, (const struct ct_muted *)h, p);
-	case CT_EXIT: ended(l, h); return 0;
+	case CT_EXIT: holes_ended(l, h); return 0;
 	default: return 0;
 	}
 }
@@ -345,7 +345,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* How many processes have rows of the reason. One without a number counts by itself. */
-static uint64_t processes(const struct holes *l, enum ct_hole_reason reason)
+static uint64_t holes_processes(const struct holes *l, enum ct_hole_reason reason)
 {
 	uint32_t *pids = malloc((holes_rows(l) + 1) * sizeof(*pids));
 	uint64_t unnamed = 0, n = 0;
@@ -384,7 +384,7 @@ uint64_t holes_number(const struct holes *l, enum ct_hole_reason reason)
 	uint64_t n = 0;
 
 	if (hole_why(reason)->per == HOLES_PROCESSES)
-		return processes(l, reason);
+		return holes_processes(l, reason);
 	for (size_t i = 0; i < holes_rows(l); i++)
 		if (l->rows[i].reason == reason)
 			losses_add(&n, l->rows[i].count);

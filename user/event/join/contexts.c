@@ -74,8 +74,8 @@ size_t contexts_bytes(const struct contexts *w)
 }
 
 /* The bucket of a fact, or the free one where it belongs. The table is never full. */
-static struct fact *bucket_of(struct fact *facts, uint32_t buckets, uint32_t pid, enum what what,
-			      uint64_t key)
+static struct fact *contexts_bucket_of(struct fact *facts, uint32_t buckets, uint32_t pid,
+				       enum what what, uint64_t key)
 {
 	uint64_t h = hash_word(hash_word(hash_key[0], key), (uint64_t)pid << 32 | what);
 	uint32_t i = (uint32_t)h & (buckets - 1);
@@ -88,7 +88,7 @@ static struct fact *bucket_of(struct fact *facts, uint32_t buckets, uint32_t pid
 
 static struct fact *find(const struct contexts *w, uint32_t pid, enum what what, uint64_t key)
 {
-	struct fact *f = bucket_of(w->facts, w->buckets, pid, what, key);
+	struct fact *f = contexts_bucket_of(w->facts, w->buckets, pid, what, key);
 
 	return f->what ? f : NULL;
 }
@@ -107,7 +107,7 @@ static int rebuild(struct contexts *w, uint32_t buckets, uint32_t but)
 
 		if (!f->what || (but && f->pid == but))
 			continue;
-		*bucket_of(facts, buckets, f->pid, (enum what)f->what, f->key) = *f;
+		*contexts_bucket_of(facts, buckets, f->pid, (enum what)f->what, f->key) = *f;
 		w->n++;
 	}
 	free(w->facts);
@@ -117,7 +117,7 @@ static int rebuild(struct contexts *w, uint32_t buckets, uint32_t but)
 }
 
 /* Finds or adds a fact. NULL: no memory. Pointers to other facts are not valid after it. */
-static struct fact *get(struct contexts *w, uint32_t pid, enum what what, uint64_t key)
+static struct fact *contexts_get(struct contexts *w, uint32_t pid, enum what what, uint64_t key)
 {
 	struct fact *f = find(w, pid, what, key);
 
@@ -131,7 +131,7 @@ static struct fact *get(struct contexts *w, uint32_t pid, enum what what, uint64
 			return NULL;
 		}
 	}
-	f = bucket_of(w->facts, w->buckets, pid, what, key);
+	f = contexts_bucket_of(w->facts, w->buckets, pid, what, key);
 	*f = (struct fact){ .key = key,
 			    .pid = pid,
 			    .what = (uint8_t)what,
@@ -167,9 +167,9 @@ static void set_current(struct fact *t, uint64_t handle)
 
 /* Finds or adds the fact of a thread. If what was known is no longer valid, the fact is empty.
  * NULL: no memory. */
-static struct fact *thread_of(struct contexts *w, uint32_t pid, uint32_t tid)
+static struct fact *contexts_thread_of(struct contexts *w, uint32_t pid, uint32_t tid)
 {
-	struct fact *t = get(w, pid, THREAD, tid);
+	struct fact *t = contexts_get(w, pid, THREAD, tid);
 
 	if (t && t->epoch != w->epoch) {
 		set_current(t, 0);
@@ -188,7 +188,7 @@ static const struct fact *known_thread(const struct contexts *w, uint32_t pid, u
 
 int contexts_began(struct contexts *w, uint32_t pid)
 {
-	struct fact *f = get(w, pid, BEGAN, 0);
+	struct fact *f = contexts_get(w, pid, BEGAN, 0);
 
 	if (!f)
 		return -ENOMEM;
@@ -208,14 +208,14 @@ void contexts_lost(struct contexts *w)
 	w->epoch++;
 }
 
-static void pop(struct fact *t)
+static void contexts_pop(struct fact *t)
 {
 	set_current(t, t->nbelow ? t->below[0] : 0);
 	memmove(&t->below[0], &t->below[1], sizeof(t->below) - sizeof(t->below[0]));
 	t->nbelow -= t->nbelow > 0;
 }
 
-static void push(struct fact *t, uint64_t handle)
+static void contexts_push(struct fact *t, uint64_t handle)
 {
 	memmove(&t->below[1], &t->below[0], sizeof(t->below) - sizeof(t->below[0]));
 	/* after cudaSetDevice the handle is not known: popping back to it leaves nothing known */
@@ -227,7 +227,7 @@ static void push(struct fact *t, uint64_t handle)
 /* The current device or context is `value`. */
 static int reported(struct contexts *w, const struct ct_call *c, const struct api_place *place)
 {
-	struct fact *t = thread_of(w, c->h.pid, c->h.tid), *context;
+	struct fact *t = contexts_thread_of(w, c->h.pid, c->h.tid), *context;
 
 	if (!t)
 		return -ENOMEM;
@@ -244,7 +244,7 @@ static int reported(struct contexts *w, const struct ct_call *c, const struct ap
 		t->device = (uint32_t)place->value;
 		return 0;
 	}
-	context = get(w, c->h.pid, CONTEXT, t->handle);
+	context = contexts_get(w, c->h.pid, CONTEXT, t->handle);
 	if (!context)
 		return -ENOMEM;
 	context->device = (uint32_t)place->value;
@@ -253,7 +253,7 @@ static int reported(struct contexts *w, const struct ct_call *c, const struct ap
 
 /* The thread's device lost its context. If the device has several, it is not known which one; if
  * the device is not known, all may be affected. */
-static void ended(struct contexts *w, const struct ct_call *c)
+static void contexts_ended(struct contexts *w, const struct ct_call *c)
 {
 	const struct fact *t = known_thread(w, c->h.pid, c->h.tid);
 	bool known = t && t->device != CT_UNKNOWN;
@@ -283,7 +283,7 @@ static void destroyed(struct contexts *w, const struct ct_call *c, uint64_t hand
 	}
 	f = find(w, c->h.pid, THREAD, c->h.tid);
 	if (f && f->epoch == w->epoch && f->handle == handle)
-		pop(f);
+		contexts_pop(f);
 }
 
 static int learn_call(struct contexts *w, const struct ct_call *c)
@@ -294,11 +294,11 @@ static int learn_call(struct contexts *w, const struct ct_call *c)
 	switch (api_place(c, API_ARCH_HERE, &place)) {
 	case API_PLACE_NONE: return 0;
 	case API_PLACE_IS: return reported(w, c, &place);
-	case API_PLACE_ENDED: ended(w, c); return 0;
+	case API_PLACE_ENDED: contexts_ended(w, c); return 0;
 	case API_PLACE_PUSHED:
 	case API_PLACE_CONTEXT:
 		if (place.device != CT_UNKNOWN) {
-			f = get(w, c->h.pid, CONTEXT, place.value);
+			f = contexts_get(w, c->h.pid, CONTEXT, place.value);
 			if (!f)
 				return -ENOMEM;
 			f->device = place.device;
@@ -310,16 +310,16 @@ static int learn_call(struct contexts *w, const struct ct_call *c)
 	case API_PLACE_DESTROYED: destroyed(w, c, place.value); return 0;
 	default: break;
 	}
-	f = thread_of(w, c->h.pid, c->h.tid);
+	f = contexts_thread_of(w, c->h.pid, c->h.tid);
 	if (!f)
 		return -ENOMEM;
 	if (place.kind == API_PLACE_LOST) {
 		set_current(f, 0);
 		f->nbelow = 0;
 	} else if (place.kind == API_PLACE_PUSHED) {
-		push(f, place.value);
+		contexts_push(f, place.value);
 	} else if (place.kind == API_PLACE_POPPED) {
-		pop(f);
+		contexts_pop(f);
 	} else {
 		set_current(f, place.is_device ? 0 : place.value);
 		f->primary = place.is_device;
@@ -332,7 +332,7 @@ static int learn_call(struct contexts *w, const struct ct_call *c)
 
 static int learn_context(struct contexts *w, const struct ct_context *r)
 {
-	struct fact *f = get(w, r->h.pid, CONTEXT_ID, r->id);
+	struct fact *f = contexts_get(w, r->h.pid, CONTEXT_ID, r->id);
 	bool known;
 
 	if (!f)
@@ -341,7 +341,7 @@ static int learn_context(struct contexts *w, const struct ct_context *r)
 	f->device = r->device;
 	f->stream = r->null_stream;
 	if (r->handle) {
-		f = get(w, r->h.pid, CONTEXT, r->handle);
+		f = contexts_get(w, r->h.pid, CONTEXT, r->handle);
 		if (!f)
 			return -ENOMEM;
 		/* the record may come late, when the handle already belongs to another context */
@@ -352,7 +352,7 @@ static int learn_context(struct contexts *w, const struct ct_context *r)
 	}
 	if (known || r->parent != CT_UNKNOWN)
 		return 0;
-	f = get(w, r->h.pid, DEVICE, r->device);
+	f = contexts_get(w, r->h.pid, DEVICE, r->device);
 	if (!f)
 		return -ENOMEM;
 	/* if a device has two contexts, it is not known which one is its own */
@@ -367,7 +367,7 @@ static int learn_stream(struct contexts *w, const struct ct_stream *r)
 
 	if (!r->handle)
 		return 0;
-	f = get(w, r->h.pid, STREAM, r->handle);
+	f = contexts_get(w, r->h.pid, STREAM, r->handle);
 	if (!f)
 		return -ENOMEM;
 	f->stream = r->id;
@@ -382,7 +382,7 @@ int contexts_worked(struct contexts *w, uint32_t pid, uint32_t tid, uint32_t dev
 
 	if (context == CT_UNKNOWN || find(w, pid, THREAD, tid))
 		return 0;
-	t = thread_of(w, pid, tid);
+	t = contexts_thread_of(w, pid, tid);
 	if (!t)
 		return -ENOMEM;
 	t->device = device;

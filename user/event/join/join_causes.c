@@ -66,7 +66,7 @@ static void unlink_from(struct join_causes *j, uint32_t place)
 	*i = j->ring[place].next;
 }
 
-static int grow(struct join_causes *j)
+static int join_causes_grow(struct join_causes *j)
 {
 	uint32_t cap = j->cap ? j->cap * 2 : FIRST_CAUSES;
 	struct join_cause *ring = realloc(j->ring, cap * sizeof(*ring));
@@ -111,7 +111,7 @@ int join_causes_add(struct join_causes *j, uint32_t process, const struct ct_cau
 		return 0;
 	}
 	if (j->n == j->cap && j->cap < JOIN_CAUSES_MAX) {
-		err = grow(j);
+		err = join_causes_grow(j);
 		if (err)
 			return err;
 	}

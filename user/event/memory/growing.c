@@ -47,7 +47,7 @@ enum growing_kind growing_kind_of(const struct ct_call *call, bool *makes)
 }
 
 /* The stretch of time that a moment is in. */
-static uint64_t bucket_of(struct growing *g, uint64_t at_ns)
+static uint64_t growing_bucket_of(struct growing *g, uint64_t at_ns)
 {
 	uint64_t ns = at_ns > g->first_ns ? at_ns - g->first_ns : 0;
 
@@ -74,7 +74,7 @@ void growing_add(struct growing *g, uint64_t first_ns, uint64_t at_ns, enum grow
 		g->first_ns = first_ns;
 	of->made += makes;
 	of->given += !makes;
-	of->grown[bucket_of(g, at_ns)] += makes ? 1 : -1;
+	of->grown[growing_bucket_of(g, at_ns)] += makes ? 1 : -1;
 }
 
 bool growing_grows(struct growing *g, uint64_t until_ns, enum growing_kind kind)
@@ -85,7 +85,7 @@ bool growing_grows(struct growing *g, uint64_t until_ns, enum growing_kind kind)
 
 	if (of->given > of->made || of->made - of->given < LEAST || of->given * 2 > of->made)
 		return false;
-	used = bucket_of(g, until_ns) + 1; /* the buckets cover the process's time now */
+	used = growing_bucket_of(g, until_ns) + 1; /* the buckets cover the process's time now */
 	if (used < 4)
 		return false;
 	for (uint64_t i = 0; i < used; i++)

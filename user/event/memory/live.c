@@ -4,21 +4,21 @@
 
 void live_init(struct live *l, uint32_t most)
 {
-	keyed_open_of(&l->all, struct live_entry, pad, most && most < LIVE_MAX ? most : LIVE_MAX);
+	hashmap_open_of(&l->all, struct live_entry, pad, most && most < LIVE_MAX ? most : LIVE_MAX);
 }
 
 void live_free(struct live *l)
 {
-	keyed_close(&l->all);
+	hashmap_close(&l->all);
 }
 
 size_t live_bytes(const struct live *l)
 {
-	return keyed_bytes(&l->all);
+	return hashmap_bytes(&l->all);
 }
 
 /* Only the key. */
-static struct live_entry key_of(uint32_t process, uint8_t space, uint64_t address)
+static struct live_entry live_key_of(uint32_t process, uint8_t space, uint64_t address)
 {
 	return (struct live_entry){ .address = address, .process = process, .space = space };
 }
@@ -26,16 +26,16 @@ static struct live_entry key_of(uint32_t process, uint8_t space, uint64_t addres
 struct live_entry *live_find(const struct live *l, uint32_t process, uint8_t space,
 			     uint64_t address)
 {
-	const struct live_entry key = key_of(process, space, address);
+	const struct live_entry key = live_key_of(process, space, address);
 
-	return keyed_look_for(&l->all, &key, offsetof(struct live_entry, bytes));
+	return hashmap_look_for(&l->all, &key, offsetof(struct live_entry, bytes));
 }
 
 struct live_entry *live_add(struct live *l, uint32_t process, uint8_t space, uint64_t address)
 {
-	const struct live_entry key = key_of(process, space, address);
+	const struct live_entry key = live_key_of(process, space, address);
 	bool made = false;
-	struct live_entry *e = keyed_get(&l->all, &key, &made);
+	struct live_entry *e = hashmap_get(&l->all, &key, &made);
 
 	INVARIANT(!e || made);
 	if (e)
@@ -45,10 +45,10 @@ struct live_entry *live_add(struct live *l, uint32_t process, uint8_t space, uin
 
 void live_remove(struct live *l, struct live_entry *e)
 {
-	keyed_remove(&l->all, e);
+	hashmap_remove(&l->all, e);
 }
 
 struct live_entry *live_next(const struct live *l, uint32_t *at)
 {
-	return *at < l->all.n ? keyed_at(&l->all, (*at)++) : NULL;
+	return *at < l->all.n ? hashmap_at(&l->all, (*at)++) : NULL;
 }

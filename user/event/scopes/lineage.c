@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../util/table/keyed.h"
+#include "../../util/table/hashmap.h"
 #include "lineage.h"
 
 #define NAME_MAX_BYTES 256
@@ -18,7 +18,7 @@ struct interned {
 };
 
 struct lineage {
-	struct keyed lines, names;
+	struct hashmap lines, names;
 	uint64_t *oldest; /* keys of the lines in the order in which they came, in a ring */
 	uint32_t first, n;
 	uint32_t kept; /* lines */
@@ -30,8 +30,8 @@ struct lineage *lineage_open(void)
 
 	if (!l)
 		return NULL;
-	keyed_open_of(&l->lines, struct scope_line, id, LINEAGE_SCOPES);
-	keyed_open_of(&l->names, struct interned, hash, LINEAGE_NAMES);
+	hashmap_open_of(&l->lines, struct scope_line, id, LINEAGE_SCOPES);
+	hashmap_open_of(&l->names, struct interned, hash, LINEAGE_NAMES);
 	return l;
 }
 
@@ -41,29 +41,29 @@ void lineage_close(struct lineage *l)
 
 	if (!l)
 		return;
-	keyed_each(&l->names, name)
+	hashmap_each(&l->names, name)
 	{
 		free(name->text);
 		free(name->gemm);
 	}
-	keyed_close(&l->names);
-	keyed_close(&l->lines);
+	hashmap_close(&l->names);
+	hashmap_close(&l->lines);
 	free(l->oldest);
 	free(l);
 }
 
-static const char *intern(struct lineage *l, const char *text, size_t n)
+static const char *lineage_intern(struct lineage *l, const char *text, size_t n)
 {
 	struct interned key = { .hash = hash_bytes(text, n) }, *i;
 	bool made;
 
-	i = keyed_get(&l->names, &key, &made);
+	i = hashmap_get(&l->names, &key, &made);
 	if (!i)
 		return "?";
 	if (made) {
 		i->text = strndup(text, n);
 		if (!i->text) {
-			keyed_remove(&l->names, i);
+			hashmap_remove(&l->names, i);
 			return "?";
 		}
 	}
@@ -72,7 +72,7 @@ static const char *intern(struct lineage *l, const char *text, size_t n)
 }
 
 /* Room for one more: in the place of the oldest. */
-static int make_room(struct lineage *l, uint64_t key)
+static int lineage_make_room(struct lineage *l, uint64_t key)
 {
 	if (!l->oldest) {
 		l->oldest = malloc(LINEAGE_SCOPES * sizeof(*l->oldest));
@@ -81,7 +81,7 @@ static int make_room(struct lineage *l, uint64_t key)
 	}
 	while (l->n == LINEAGE_SCOPES) {
 		uint64_t first = l->oldest[l->first];
-		struct scope_line *line = keyed_find(&l->lines, &first);
+		struct scope_line *line = hashmap_find(&l->lines, &first);
 
 		l->first = (l->first + 1) % LINEAGE_SCOPES;
 		if (line && line->kept) { /* at most half of them are */
@@ -90,7 +90,7 @@ static int make_room(struct lineage *l, uint64_t key)
 		}
 		l->n--;
 		if (line)
-			keyed_remove(&l->lines, line);
+			hashmap_remove(&l->lines, line);
 	}
 	l->oldest[(l->first + l->n++) % LINEAGE_SCOPES] = key;
 	return 0;
@@ -105,9 +105,9 @@ static void fill_gemm(struct lineage *l, struct scope_line *line, const struct c
 
 	gemm_text(g, shape, sizeof(shape));
 	snprintf(name, sizeof(name), "%.*s %s", (int)strnlen(s->text, s->text_len), s->text, shape);
-	line->name = intern(l, name, strlen(name));
+	line->name = lineage_intern(l, name, strlen(name));
 	line->flop = g->flop;
-	i = keyed_find(&l->names, &(struct interned){ .hash = hash_bytes(name, strlen(name)) });
+	i = hashmap_find(&l->names, &(struct interned){ .hash = hash_bytes(name, strlen(name)) });
 	if (i && !i->gemm) {
 		i->gemm = malloc(sizeof(*i->gemm));
 		if (i->gemm)
@@ -116,7 +116,7 @@ static void fill_gemm(struct lineage *l, struct scope_line *line, const struct c
 	line->gemm = i ? i->gemm : NULL;
 }
 
-static void fill(struct lineage *l, struct scope_line *line, const struct ct_scope *s)
+static void lineage_fill(struct lineage *l, struct scope_line *line, const struct ct_scope *s)
 {
 	const struct ct_collective *more = scope_collective(s);
 	size_t n = strnlen(s->text, s->text_len);
@@ -140,10 +140,10 @@ static void fill(struct lineage *l, struct scope_line *line, const struct ct_sco
 		fields += s->text_len + s->domain_len + s->category_len + s->layer_len;
 		snprintf(group, sizeof(group), "%.*s (%.*s)", (int)n, s->text,
 			 (int)strnlen(fields, s->fields_len), fields);
-		line->name = intern(l, group, strlen(group));
+		line->name = lineage_intern(l, group, strlen(group));
 		return;
 	}
-	line->name = s->flags & CT_SCOPE_UNNAMED ? "?" : intern(l, s->text, n);
+	line->name = s->flags & CT_SCOPE_UNNAMED ? "?" : lineage_intern(l, s->text, n);
 }
 
 int lineage_record(struct lineage *l, const struct ct_hdr *h)
@@ -156,18 +156,18 @@ int lineage_record(struct lineage *l, const struct ct_hdr *h)
 	if ((h->kind != CT_SCOPE_BEGIN && h->kind != CT_SCOPE_END) || s->kind == CT_SCOPE_MARK)
 		return 0;
 	key.id = s->id;
-	line = keyed_look(&l->lines, (const uint64_t *)(const void *)&key);
+	line = hashmap_look(&l->lines, (const uint64_t *)(const void *)&key);
 	if (!line) {
 		memcpy(&bytes, &key, sizeof(bytes));
-		err = make_room(l, bytes);
+		err = lineage_make_room(l, bytes);
 		if (err)
 			return err;
-		line = keyed_get(&l->lines, &key, &(bool){ false });
+		line = hashmap_get(&l->lines, &key, &(bool){ false });
 		if (!line)
 			return -ENOMEM;
-		fill(l, line, s);
+		lineage_fill(l, line, s);
 	} else if (h->kind == CT_SCOPE_END && line->bytes == 0) {
-		fill(l, line, s);
+		lineage_fill(l, line, s);
 	}
 	line->ended |= h->kind == CT_SCOPE_END;
 	return 0;
@@ -179,7 +179,7 @@ const struct scope_line *lineage_find(const struct lineage *l, uint32_t pid, uin
 
 	if (!l || id == CT_SCOPE_NONE || id == CT_SCOPE_UNKNOWN)
 		return NULL;
-	return keyed_find(&l->lines, &key);
+	return hashmap_find(&l->lines, &key);
 }
 
 void lineage_keep(struct lineage *l, uint32_t pid, uint32_t id)
@@ -201,7 +201,7 @@ void lineage_release(struct lineage *l, uint32_t pid)
 
 	if (!l->kept)
 		return;
-	keyed_each(&l->lines, line)
+	hashmap_each(&l->lines, line)
 	{
 		if (line->pid != pid || !line->kept)
 			continue;

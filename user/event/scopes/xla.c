@@ -10,7 +10,7 @@
 #define AROUND_MAX 64 /* ranges that are looked at, from the inside */
 
 /* Behind "KEY=" up to `,`, or to the end; a value may have `=` in it. */
-static const char *value_of(const char *text, size_t len, const char *key, uint32_t *n)
+static const char *xla_value_of(const char *text, size_t len, const char *key, uint32_t *n)
 {
 	const char *end = text + len, *next;
 	size_t k = strlen(key);
@@ -46,9 +46,9 @@ bool xla_range(const char *text, size_t len, struct xla_range *r)
 		else
 			while (len && text[len - 1] != ',')
 				len--;
-		r->module = value_of(text, len, "hlo_module", &r->module_len);
-		r->op = value_of(text, len, "hlo_op", &r->op_len);
-		r->name = value_of(text, len, "name", &r->name_len);
+		r->module = xla_value_of(text, len, "hlo_module", &r->module_len);
+		r->op = xla_value_of(text, len, "hlo_op", &r->op_len);
+		r->name = xla_value_of(text, len, "name", &r->name_len);
 		/* commas may be in it */
 		if (r->name && r->op > r->name)
 			r->name_len = (uint32_t)(r->op - strlen(",hlo_op=") - r->name);
@@ -57,7 +57,7 @@ bool xla_range(const char *text, size_t len, struct xla_range *r)
 	return false;
 }
 
-static void add(struct field **at, const char *name, const char *text, uint32_t len, bool shown)
+static void xla_add(struct field **at, const char *name, const char *text, uint32_t len, bool shown)
 {
 	struct field *f = text ? field_add_str(at, name, text, len) : NULL;
 
@@ -72,9 +72,9 @@ void xla_scope_fields(struct field **at, const char *text, size_t len)
 	if (!xla_range(text, len, &r))
 		return;
 	/* the row has the text */
-	add(at, "hlo_module", r.module, r.module_len, false);
-	add(at, "hlo_op", r.op, r.op_len, false);
-	add(at, "op_name", r.name, r.name_len, false);
+	xla_add(at, "hlo_module", r.module, r.module_len, false);
+	xla_add(at, "hlo_op", r.op, r.op_len, false);
+	xla_add(at, "op_name", r.name, r.name_len, false);
 }
 
 void xla_work_fields(struct field **at, const struct event *ev)
@@ -98,7 +98,7 @@ void xla_work_fields(struct field **at, const struct event *ev)
 			       ? NULL
 			       : lineage_find(ev->lineage, line->pid, line->parent);
 	}
-	add(at, "hlo_module", all.module, all.module_len, true);
-	add(at, "hlo_op", all.op, all.op_len, true);
-	add(at, "op_name", all.name, all.name_len, false);
+	xla_add(at, "hlo_module", all.module, all.module_len, true);
+	xla_add(at, "hlo_op", all.op, all.op_len, true);
+	xla_add(at, "op_name", all.name, all.name_len, false);
 }

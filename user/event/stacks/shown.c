@@ -80,7 +80,7 @@ static const char *base_of(const char *path)
 
 /* `void pybind11::cpp_function::initialize<...>(...)`: the name of a template's function comes
  * behind its type. */
-static const char *name_of(const char *function)
+static const char *shown_name_of(const char *function)
 {
 	const char *name = function, *end = function ? function + strcspn(function, "<(") : NULL;
 
@@ -97,7 +97,7 @@ static bool begins(const char *text, const char *with)
 
 enum frame_role frame_role(uint8_t kind, const char *function, const char *object)
 {
-	const char *base = base_of(object), *name = name_of(function);
+	const char *base = base_of(object), *name = shown_name_of(function);
 
 	if (kind == CT_FRAME_PYTHON)
 		return FRAME_OWN;

@@ -215,7 +215,7 @@ static void cut_suffixes(char *name)
 	} while (cut);
 }
 
-static const char *put_text(char **to, const char *from, size_t len)
+static const char *stacks_put_text(char **to, const char *from, size_t len)
 {
 	const char *s = *to;
 
@@ -249,10 +249,11 @@ static struct kept_frame *make_frame(const struct ct_frame *r)
 		k->f = (struct stack_frame){
 			.kind = r->kind, .line = r->line, .address = r->address, .offset = r->offset
 		};
-		k->f.function = put_text(&to, plain ? plain : function, len);
-		k->f.mangled = plain ? put_text(&to, function, strlen(function)) : NULL;
-		k->f.file = put_text(&to, from + r->function_len, r->file_len);
-		k->f.object = put_text(&to, from + r->function_len + r->file_len, r->object_len);
+		k->f.function = stacks_put_text(&to, plain ? plain : function, len);
+		k->f.mangled = plain ? stacks_put_text(&to, function, strlen(function)) : NULL;
+		k->f.file = stacks_put_text(&to, from + r->function_len, r->file_len);
+		k->f.object =
+			stacks_put_text(&to, from + r->function_len + r->file_len, r->object_len);
 	}
 	free(plain);
 	free(function);
@@ -359,7 +360,7 @@ const struct stack *stack_table_find(struct stack_table *t, const struct ct_call
 	return id <= UINT32_MAX ? stack_table_get(t, (uint32_t)id) : NULL;
 }
 
-static const struct stack_frame *place_of(const struct stack *s)
+static const struct stack_frame *stacks_place_of(const struct stack *s)
 {
 	const struct stack_frame *lined = NULL;
 
@@ -377,7 +378,7 @@ static const struct stack_frame *place_of(const struct stack *s)
 
 bool stack_place(const struct stack *s, char *text, size_t size)
 {
-	const struct stack_frame *f = s ? place_of(s) : NULL;
+	const struct stack_frame *f = s ? stacks_place_of(s) : NULL;
 	const char *file, *slash;
 
 	if (!f)

@@ -43,8 +43,8 @@ static struct timeline_track *track_of(struct chrome *c, enum slice_track kind,
 
 /* The process, which is written to the file when it is new or has a new name. Its `own` is its
  * number in the file, from 1. */
-static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f,
-					 const struct process *p)
+static struct timeline_track *chrome_process_of(struct chrome *c, struct chrome_file *f,
+						const struct process *p)
 {
 	struct timeline_track *tr = track_of(c, SLICE_PROCESS, p, 0, 0);
 	struct text who = { 0 };
@@ -55,8 +55,8 @@ static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f
 		return NULL;
 	if (!tr->own) {
 		tr->own = ++f->processes;
-		keyed_get(&f->leaders,
-			  &(struct chrome_tid){ chrome_pid(p), process_tid(p, p->pid) }, &made);
+		hashmap_get(&f->leaders,
+			    &(struct chrome_tid){ chrome_pid(p), process_tid(p, p->pid) }, &made);
 	}
 	if (!tr->introduced || strncmp(tr->name, p->comm, CT_COMM_LEN)) {
 		memset(tr->name, 0, sizeof(tr->name));
@@ -83,8 +83,8 @@ static uint64_t correlation_of(const struct timeline_track *process, uint32_t nu
 }
 
 /* A thread's id. The thread is written to the file when it is new or has a new name. */
-static uint32_t thread_of(struct chrome *c, struct chrome_file *f, const struct process *p,
-			  uint32_t tid)
+static uint32_t chrome_thread_of(struct chrome *c, struct chrome_file *f, const struct process *p,
+				 uint32_t tid)
 {
 	struct timeline_track *tr = track_of(c, SLICE_THREAD, p, tid, 0);
 	uint32_t shown = process_tid(p, tid);
@@ -104,7 +104,7 @@ static uint32_t thread_of(struct chrome *c, struct chrome_file *f, const struct 
 
 static bool tid_is_taken(const struct chrome_file *f, uint32_t pid, uint32_t tid)
 {
-	return keyed_find(&f->tids, &(struct chrome_tid){ pid, tid });
+	return hashmap_find(&f->tids, &(struct chrome_tid){ pid, tid });
 }
 
 /* Assigns a tid on a device: the stream's number if it is free. If there is no room to remember
@@ -114,8 +114,8 @@ static uint32_t take_tid(struct chrome_file *f, uint32_t pid, uint32_t stream)
 	bool made;
 
 	if (!tid_is_taken(f, pid, CT_UNKNOWN))
-		keyed_get(&f->tids, &(struct chrome_tid){ pid, CT_UNKNOWN }, &made);
-	return keyed_get(&f->tids, &(struct chrome_tid){ pid, stream }, &made) && made
+		hashmap_get(&f->tids, &(struct chrome_tid){ pid, CT_UNKNOWN }, &made);
+	return hashmap_get(&f->tids, &(struct chrome_tid){ pid, stream }, &made) && made
 		       ? stream
 		       : f->next_tid++;
 }
@@ -178,7 +178,7 @@ static bool begins_arrow(struct chrome_file *f, uint64_t correlation)
 	struct chrome_begun *page;
 	bool made;
 
-	page = keyed_get(&f->arrows, &key, &made);
+	page = hashmap_get(&f->arrows, &key, &made);
 	if (!page)
 		return true;
 	word = &page->bits[correlation % CHROME_BEGUN / 64];
@@ -261,7 +261,7 @@ static const struct timeline_ops timeline_ops = { .begin = work_begins,
 /* ---- what comes in ---- */
 
 /* The memory in use after a call. */
-static int add_memory(struct chrome *c, const struct event *ev)
+static int chrome_add_memory(struct chrome *c, const struct event *ev)
 {
 	struct timeline_span s = { .start_ns = ev->rec->end_ns,
 				   .end_ns = ev->rec->end_ns,
@@ -374,7 +374,7 @@ static void add_muted(struct chrome *c, struct chrome_file *f, const struct even
 /* Writes an event that lies in a process. */
 static int add_slice(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
-	struct timeline_track *process = process_of(c, f, ev->proc);
+	struct timeline_track *process = chrome_process_of(c, f, ev->proc);
 	uint32_t pid = chrome_pid(ev->proc), tid;
 	struct slice s;
 	int err = 0;
@@ -398,7 +398,8 @@ static int add_slice(struct chrome *c, struct chrome_file *f, const struct event
 	f->steps = f->steps || is_step(&s);
 	/* overhead belongs to the driver or to CUPTI: in a thread's row it would overlap the
 	 * calls */
-	tid = s.track == SLICE_OVERHEAD ? CHROME_OTHER_TID : thread_of(c, f, ev->proc, s.tid);
+	tid = s.track == SLICE_OVERHEAD ? CHROME_OTHER_TID
+					: chrome_thread_of(c, f, ev->proc, s.tid);
 	if (s.loose)
 		add_range(c, f, &s, pid, tid);
 	else if (s.instant && ev->rec->kind == CT_SCOPE_END)
@@ -406,7 +407,7 @@ static int add_slice(struct chrome *c, struct chrome_file *f, const struct event
 	else
 		chrome_slice(c, f, pid, tid, s.start_ns, s.end_ns, c->body.s, c->body.len);
 	if (ev->rec->kind == CT_CALL)
-		err = add_memory(c, ev);
+		err = chrome_add_memory(c, ev);
 	return err ? err : s.row;
 }
 
@@ -513,8 +514,8 @@ static int chrome_open(struct sink *s, const struct sink_opts *opts)
 	if (!c)
 		return -ENOMEM;
 	c->opts = opts;
-	keyed_open(&c->refused, sizeof(struct chrome_none), sizeof(struct chrome_none),
-		   CHROME_REFUSED_MAX);
+	hashmap_open(&c->refused, sizeof(struct chrome_none), sizeof(struct chrome_none),
+		     CHROME_REFUSED_MAX);
 	c->split = opts->path && strstr(opts->path, "%p");
 	c->files = calloc(CHROME_FILES_MAX, sizeof(*c->files));
 	c->timeline = timeline_open(&timeline_ops, c);
@@ -538,8 +539,7 @@ static void say_left_out(const struct chrome *c)
 			 (unsigned long long)timeline_dropped(c->timeline));
 	if (steps_no_room(c->steps))
 		msg_note("chrome: there is too much device work for finding all steps: the last "
-			 "ones "
-			 "are not marked");
+			 "ones are not marked");
 }
 
 static int chrome_close(struct sink *s, const struct sink_end *end)
@@ -560,9 +560,9 @@ static int chrome_close(struct sink *s, const struct sink_end *end)
 			chrome_file_end(c, &c->files[i], end->reason);
 	}
 	for (uint32_t i = 0; i < c->nfiles; i++) {
-		keyed_close(&c->files[i].tids);
-		keyed_close(&c->files[i].leaders);
-		keyed_close(&c->files[i].arrows);
+		hashmap_close(&c->files[i].tids);
+		hashmap_close(&c->files[i].leaders);
+		hashmap_close(&c->files[i].arrows);
 		e = c->files[i].out == &c->files[i].own ? out_close(&c->files[i].own) : 0;
 		if (e)
 			msg_error("writing the file of process %u failed: %s", c->files[i].pid,
@@ -571,7 +571,7 @@ static int chrome_close(struct sink *s, const struct sink_end *end)
 	}
 	/* not one of them could be written */
 	s->status = !c->nfiles && c->refused.n;
-	keyed_close(&c->refused);
+	hashmap_close(&c->refused);
 	free(c->files);
 	timeline_close(c->timeline);
 	inuse_close(c->inuse);

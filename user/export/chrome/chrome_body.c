@@ -27,7 +27,7 @@ char *chrome_us(char *p, int64_t ns)
 
 /* Writes a string in pieces that fit, because json_string() keeps only 2048 bytes. A very long
  * string is cut. */
-static void put_name(struct row *w, const char *s, size_t n)
+static void chrome_body_put_name(struct row *w, const char *s, size_t n)
 {
 	if (n > NAME_BYTES)
 		n = text_cut(s, NAME_BYTES);
@@ -52,7 +52,7 @@ static void body_begin(struct row *w, const char *category, const char *name, si
 	row_room(w, JSON_ROOM);
 	w->p = json_word(put_lit(w->p, "\"cat\":"), category);
 	w->p = json_next(w->p, "name");
-	put_name(w, name, n);
+	chrome_body_put_name(w, name, n);
 	w->p = put_lit(w->p, ",\"args\":{");
 }
 
@@ -70,21 +70,21 @@ static void put_correlation(struct row *w, uint64_t correlation)
 }
 
 /* The innermost scope around the call, or around the call that caused the work. */
-static void put_scope(struct row *w, const struct event *ev)
+static void chrome_body_put_scope(struct row *w, const struct event *ev)
 {
 	const char *name = about_around(ev);
 
 	if (!name)
 		return;
 	w->p = json_next(w->p, "scope");
-	put_name(w, name, strlen(name));
+	chrome_body_put_name(w, name, strlen(name));
 	row_room(w, JSON_ROOM);
 }
 
-static void put_text(struct row *w, const char *key, const char *text)
+static void chrome_body_put_text(struct row *w, const char *key, const char *text)
 {
 	w->p = put_lit(put_str(put_lit(w->p, ",\""), key), "\":");
-	put_name(w, text, strlen(text));
+	chrome_body_put_name(w, text, strlen(text));
 	row_room(w, JSON_ROOM);
 }
 
@@ -96,13 +96,13 @@ static void put_capture(struct row *w, const struct event *ev)
 	if (!c)
 		return;
 	if (c->before) {
-		put_text(w, "captured", "before the trace");
+		chrome_body_put_text(w, "captured", "before the trace");
 		return;
 	}
 	if (ev->captured_in)
-		put_text(w, "captured in", ev->captured_in);
+		chrome_body_put_text(w, "captured in", ev->captured_in);
 	if (ev->captured_at)
-		put_text(w, "captured at", ev->captured_at);
+		chrome_body_put_text(w, "captured at", ev->captured_at);
 	if (c->number)
 		w->p = json_next_u64(w->p, "captured by", c->number);
 }
@@ -118,7 +118,7 @@ static void put_stack(struct row *w, const struct sink_opts *o, const struct sta
 
 		if (i)
 			*w->p++ = ',';
-		put_name(w, name, strlen(name));
+		chrome_body_put_name(w, name, strlen(name));
 	}
 	*w->p++ = ']';
 }
@@ -147,11 +147,11 @@ static void body_call(struct chrome *chrome, const struct event *ev, const struc
 		const char *name = o->look.mangled ? ev->kernel->mangled : ev->kernel->full;
 
 		w->p = json_next(w->p, "kernel");
-		put_name(w, name, strlen(name));
+		chrome_body_put_name(w, name, strlen(name));
 	}
 	if (c->h.flags & CT_F_UNFINISHED)
 		w->p = put_lit(w->p, ",\"unfinished\":true");
-	put_scope(w, ev);
+	chrome_body_put_scope(w, ev);
 	if (ev->stack)
 		put_stack(w, o, ev->stack);
 	*w->p++ = '}';
@@ -172,7 +172,7 @@ static void put_place(struct row *w, const struct event *ev, uint64_t correlatio
 	w->p = put_id(json_next(w->p, "context"), work->context);
 	w->p = put_id(json_next(w->p, "stream"), work->stream);
 	put_correlation(w, correlation);
-	put_scope(w, ev);
+	chrome_body_put_scope(w, ev);
 }
 
 static char *put_dims(char *p, const uint32_t *d)
@@ -187,7 +187,8 @@ static char *put_dims(char *p, const uint32_t *d)
 	return p;
 }
 
-static void put_kernel(struct row *w, const struct chrome_devices *devices, const struct event *ev)
+static void chrome_body_put_kernel(struct row *w, const struct chrome_devices *devices,
+				   const struct event *ev)
 {
 	const struct ct_kernel *k = (const struct ct_kernel *)ev->rec;
 	struct chrome_load load;
@@ -208,7 +209,7 @@ static void put_kernel(struct row *w, const struct chrome_devices *devices, cons
 		w->p = put_dims(json_next(w->p, "cluster"), k->cluster);
 }
 
-static void put_bytes(struct row *w, const struct ct_work *work, uint64_t bytes)
+static void chrome_body_put_bytes(struct row *w, const struct ct_work *work, uint64_t bytes)
 {
 	uint64_t ns = work->h.end_ns - work->h.start_ns;
 
@@ -252,11 +253,11 @@ static void body_work(struct chrome *c, const struct event *ev, const struct sli
 		put_capture(w, ev);
 	}
 	if (work->h.kind == CT_KERNEL)
-		put_kernel(w, c->devices, ev);
+		chrome_body_put_kernel(w, c->devices, ev);
 	else if (work->h.kind == CT_COPY)
-		put_bytes(w, work, ((const struct ct_copy *)work)->bytes);
+		chrome_body_put_bytes(w, work, ((const struct ct_copy *)work)->bytes);
 	else if (work->h.kind == CT_SET)
-		put_bytes(w, work, ((const struct ct_set *)work)->bytes);
+		chrome_body_put_bytes(w, work, ((const struct ct_set *)work)->bytes);
 	else if (work->h.kind == CT_SYNC)
 		put_sync(w, (const struct ct_sync *)work);
 	*w->p++ = '}';
@@ -343,7 +344,7 @@ static void body_scope(struct chrome *c, const struct event *ev, const struct sl
 		w->p = put_lit(put_u64(put_lit(w->p, "\"External id\":"), s->id), ",");
 	if (dot) {
 		w->p = put_lit(w->p, "\"overload\":");
-		put_name(w, dot + 1, len - (size_t)(dot + 1 - name));
+		chrome_body_put_name(w, dot + 1, len - (size_t)(dot + 1 - name));
 		*w->p++ = ',';
 	}
 	if (is_operator)
@@ -364,7 +365,7 @@ static void body_marker(struct chrome *c, const struct event *ev, const struct s
 	body_begin(w, slice_row(ev->rec->kind)->kineto, s->name, s->name_len);
 	if (m->domain_len) {
 		w->p = put_lit(w->p, "\"domain\":");
-		put_name(w, m->text + m->text_len, m->domain_len);
+		chrome_body_put_name(w, m->text + m->text_len, m->domain_len);
 	}
 	*w->p++ = '}';
 }

@@ -21,7 +21,8 @@ static void file_path(const char *template, uint32_t pid, char *path, size_t siz
 
 /* distributedInfo says which process of a job the file describes. The process's launcher, for
  * example torchrun, set that in its environment. */
-static void put_head(struct chrome *c, struct chrome_file *f, const struct process *proc)
+static void chrome_file_put_head(struct chrome *c, struct chrome_file *f,
+				 const struct process *proc)
 {
 	const struct process_info *info = proc ? proc->info : NULL;
 	struct row *w = &c->row;
@@ -54,7 +55,7 @@ static void put_step(struct chrome *c, struct chrome_file *f)
 	if (f->steps || !f->last_ns)
 		return;
 	for (size_t i = 0; i < f->leaders.n; i++) {
-		const struct chrome_tid *t = keyed_at(&f->leaders, i);
+		const struct chrome_tid *t = hashmap_at(&f->leaders, i);
 
 		chrome_slice(c, f, t->pid, t->tid, f->first_ns, f->last_ns, body, sizeof(body) - 1);
 	}
@@ -86,10 +87,11 @@ int chrome_file_add(struct chrome *c, const struct process *proc)
 		return -EMFILE;
 	f = &c->files[c->nfiles];
 	*f = (struct chrome_file){ .out = c->opts->out, .next_tid = CHROME_OTHER_TID };
-	keyed_open(&f->tids, sizeof(struct chrome_tid), sizeof(struct chrome_tid), CHROME_TIDS_MAX);
-	keyed_open(&f->leaders, sizeof(struct chrome_tid), sizeof(struct chrome_tid),
-		   CHROME_TIDS_MAX);
-	keyed_open(&f->arrows, sizeof(struct chrome_begun), sizeof(uint64_t), CHROME_BEGUN_PAGES);
+	hashmap_open(&f->tids, sizeof(struct chrome_tid), sizeof(struct chrome_tid),
+		     CHROME_TIDS_MAX);
+	hashmap_open(&f->leaders, sizeof(struct chrome_tid), sizeof(struct chrome_tid),
+		     CHROME_TIDS_MAX);
+	hashmap_open(&f->arrows, sizeof(struct chrome_begun), sizeof(uint64_t), CHROME_BEGUN_PAGES);
 	if (c->split) {
 		file_path(c->opts->path, process_unique(proc), path, sizeof(path));
 		err = out_open_output(&f->own, path, false, -1);
@@ -103,7 +105,7 @@ int chrome_file_add(struct chrome *c, const struct process *proc)
 		f->start = proc->start_boottime_ns;
 	}
 	c->nfiles++;
-	put_head(c, f, proc);
+	chrome_file_put_head(c, f, proc);
 	return 0;
 }
 
@@ -119,19 +121,18 @@ struct chrome_file *chrome_file_of(struct chrome *c, uint32_t pid, uint64_t star
 	for (uint32_t i = 0; i < c->nfiles; i++)
 		if (c->files[i].pid == pid && c->files[i].start == start)
 			return &c->files[i];
-	if (!c->proc || c->proc->pid != pid || keyed_look(&c->refused, &none))
+	if (!c->proc || c->proc->pid != pid || hashmap_look(&c->refused, &none))
 		return NULL;
 	err = chrome_file_add(c, c->proc);
 	if (!err)
 		return &c->files[c->nfiles - 1];
 	if (err == -EMFILE && !c->full)
-		msg_warn(
-			"-o with %%p writes %d files, and no more: what further processes do is in "
-			"no file",
-			CHROME_FILES_MAX);
+		msg_warn("-o with %%p writes %d files, and no more: what further processes do is "
+			 "in no file",
+			 CHROME_FILES_MAX);
 	c->full |= err == -EMFILE;
 	/* the others have theirs */
-	if (err == -ENOMEM || (err != -EMFILE && !keyed_get(&c->refused, &none, &made)))
+	if (err == -ENOMEM || (err != -EMFILE && !hashmap_get(&c->refused, &none, &made)))
 		c->error = -ENOMEM;
 	return NULL;
 }

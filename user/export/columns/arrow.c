@@ -44,7 +44,7 @@ static int write_packed(struct sink *s)
 }
 
 /* The worker gets the rows that there are. */
-static int hand_over(struct sink *s)
+static int arrow_hand_over(struct sink *s)
 {
 	struct arrow *a = s->priv;
 	int err = write_packed(s);
@@ -69,7 +69,7 @@ static int arrow_event(struct sink *s, const struct event *ev)
 		columns_fill(&a->cells, ev, i);
 		err = batch_add(&a->batch, &a->cells);
 		if (!err && batch_full(&a->batch, BATCH_ROWS))
-			err = hand_over(s);
+			err = arrow_hand_over(s);
 	}
 	return err ? err : about_is_call(ev->rec) || kind_is(ev->rec->kind, KIND_DEVICE);
 }
@@ -83,7 +83,7 @@ static int arrow_tick(struct sink *s, uint64_t now_ns)
 	if (now_ns - a->written_ns < 1000000000ull)
 		return 0;
 	a->written_ns = now_ns;
-	err = hand_over(s);
+	err = arrow_hand_over(s);
 	return err ? err : write_packed(s);
 }
 
@@ -114,7 +114,7 @@ static int arrow_close(struct sink *s, const struct sink_end *end)
 	if (!a)
 		return 0;
 	if (a->worker)
-		err = hand_over(s);
+		err = arrow_hand_over(s);
 	if (!err)
 		err = write_packed(s);
 	if (!err) {

@@ -57,7 +57,7 @@ static size_t put_ref(struct flat *f, size_t to)
 	return put_uint(f, f->n + 4 - to, 4);
 }
 
-static size_t put_string(struct flat *f, const char *s)
+static size_t arrow_ipc_put_string(struct flat *f, const char *s)
 {
 	size_t n = strlen(s);
 
@@ -106,7 +106,8 @@ static size_t table_end(struct flat *f)
 }
 
 /* Writes the message's head and the metadata; the body follows. */
-static void send(struct text *o, struct flat *f, unsigned int kind, size_t header, uint64_t body)
+static void arrow_ipc_send(struct text *o, struct flat *f, unsigned int kind, size_t header,
+			   uint64_t body)
 {
 	uint32_t prefix[2] = { CONTINUATION, 0 };
 	size_t message;
@@ -156,7 +157,7 @@ static size_t put_encoding(struct flat *f, uint64_t id)
 static size_t put_field(struct flat *f, enum column col)
 {
 	const struct column_about *about = &column_about[col];
-	size_t name = put_string(f, about->title),
+	size_t name = arrow_ipc_put_string(f, about->title),
 	       type = put_type(f, (enum column_type)about->type),
 	       encoding = about->type == COLUMN_TEXT ? put_encoding(f, col) : 0,
 	       children = put_refs(f, NULL, 0);
@@ -184,8 +185,8 @@ void arrow_schema(struct text *o, const struct batch *b, const char *key, const 
 	for (size_t i = 0; i < b->n; i++)
 		fields[i] = put_field(&f, b->col[i]);
 	list = put_refs(&f, fields, b->n);
-	keys = put_string(&f, key);
-	values = put_string(&f, value);
+	keys = arrow_ipc_put_string(&f, key);
+	values = arrow_ipc_put_string(&f, value);
 	table_begin(&f);
 	f.field[0] = put_ref(&f, keys);
 	f.field[1] = put_ref(&f, values);
@@ -194,7 +195,7 @@ void arrow_schema(struct text *o, const struct batch *b, const char *key, const 
 	table_begin(&f);
 	f.field[1] = put_ref(&f, list);
 	f.field[2] = put_ref(&f, pair);
-	send(o, &f, HEADER_SCHEMA, table_end(&f), 0);
+	arrow_ipc_send(o, &f, HEADER_SCHEMA, table_end(&f), 0);
 }
 
 /* ---- bodies ---- */
@@ -370,7 +371,7 @@ static int write_dictionary(struct text *o, struct arrow_body *b, enum column co
 	table_begin(&f);
 	f.field[0] = put_uint(&f, col, 8);
 	f.field[1] = put_ref(&f, batch);
-	send(o, &f, HEADER_DICTIONARY, table_end(&f), b->bytes.len);
+	arrow_ipc_send(o, &f, HEADER_DICTIONARY, table_end(&f), b->bytes.len);
 	text_mem(o, b->bytes.s, b->bytes.len);
 	return 0;
 }
@@ -394,7 +395,8 @@ int arrow_batch(struct text *o, struct arrow_body *b, struct batch *rows)
 	}
 	if (b->bytes.bad)
 		return -ENOMEM;
-	send(o, &f, HEADER_BATCH, put_batch(&f, b, rows->rows, nodes, rows->n), b->bytes.len);
+	arrow_ipc_send(o, &f, HEADER_BATCH, put_batch(&f, b, rows->rows, nodes, rows->n),
+		       b->bytes.len);
 	text_mem(o, b->bytes.s, b->bytes.len);
 	batch_clear(rows);
 	return o->bad ? -ENOMEM : 0;

@@ -22,7 +22,8 @@
  * Memory for `bytes` bytes, of which those that have not come yet are zeros. Large memory begins at a page: without a
  * shift of its own for each column, the cells of a row would all want the same few places of the processor's cache.
  */
-static bool more(uint8_t **room, uint8_t **at, size_t before, size_t bytes, size_t shift)
+static bool column_batch_more(uint8_t **room, uint8_t **at, size_t before, size_t bytes,
+			      size_t shift)
 {
 	uint8_t *now = calloc(1, bytes + shift);
 
@@ -36,13 +37,14 @@ static bool more(uint8_t **room, uint8_t **at, size_t before, size_t bytes, size
 	return true;
 }
 
-static bool grow(struct chunk *c, uint32_t cap)
+static bool column_batch_grow(struct chunk *c, uint32_t cap)
 {
 	size_t width = chunk_width(c);
 
 	/* one value more: where the last text of JSON ends */
-	if (!more(&c->room[0], &c->valid, c->cap / 8, cap / 8, c->shift) ||
-	    !more(&c->room[1], &c->values, c->cap * width, (cap + 1) * width, c->shift + LINE))
+	if (!column_batch_more(&c->room[0], &c->valid, c->cap / 8, cap / 8, c->shift) ||
+	    !column_batch_more(&c->room[1], &c->values, c->cap * width, (cap + 1) * width,
+			       c->shift + LINE))
 		return false;
 	c->cap = cap;
 	return true;
@@ -87,8 +89,8 @@ static uint32_t keep_text(struct batch *b, struct chunk *c, const char *s, size_
 }
 
 /* The number of a text that is safe as it is, or not: it is made safe then. It remembers the first. */
-static uint32_t learn(struct batch *b, struct chunk *c, struct chunk_lately *l,
-		      const struct cell *cell, const char *s, size_t n)
+static uint32_t column_batch_learn(struct batch *b, struct chunk *c, struct chunk_lately *l,
+				   const struct cell *cell, const char *s, size_t n)
 {
 	uint32_t number;
 
@@ -123,7 +125,7 @@ static uint32_t text_number(struct batch *b, struct chunk *c, const struct cells
 		if (made ? n == cell->max && !memcmp(was, s, n) : !strcmp(was, s))
 			return l->number - 1;
 	}
-	return learn(b, c, l, cell, s, made ? cell->max : strlen(s));
+	return column_batch_learn(b, c, l, cell, s, made ? cell->max : strlen(s));
 }
 
 static uint32_t stack_number(struct batch *b, struct chunk *c, const struct cells *cells,
@@ -172,7 +174,7 @@ static void put_cell(struct batch *b, struct chunk *c, const struct cells *cells
 	/* no time and no size; arguments that do not fit are in `args` */
 	if (c->type == COLUMN_I64 && cell->kind == CELL_UINT && cell->u > INT64_MAX)
 		return;
-	if (row >= c->cap && !grow(c, b->cap)) {
+	if (row >= c->cap && !column_batch_grow(c, b->cap)) {
 		b->no_room = true;
 		return;
 	}
@@ -267,7 +269,7 @@ int batch_even(struct batch *b)
 
 		if (!c->there)
 			continue;
-		if (c->cap < b->rows && !grow(c, b->cap))
+		if (c->cap < b->rows && !column_batch_grow(c, b->cap))
 			return -ENOMEM;
 		if (c->type == COLUMN_JSON)
 			begin_json(c, b->rows + 1);

@@ -38,7 +38,7 @@ struct parquet {
 
 /* ---- the folder ---- */
 
-static struct safe_place place_of(const struct parquet *p, int table)
+static struct safe_place parquet_place_of(const struct parquet *p, int table)
 {
 	struct safe_place at = { .dir = p->folder };
 
@@ -51,7 +51,7 @@ static int open_tables(struct parquet *p)
 	int err = 0;
 
 	for (int i = 0; i < COLUMN_TABLES_N && !err; i++) {
-		struct safe_place at = place_of(p, i);
+		struct safe_place at = parquet_place_of(p, i);
 
 		err = batch_open(&p->tables[i].batch, 1u << i);
 		err = err ? err : batch_open(&p->tables[i].full, 1u << i);
@@ -89,7 +89,7 @@ static int make_folder(struct parquet *p, const char *path)
 static void remove_folder(struct parquet *p)
 {
 	for (int i = 0; i < COLUMN_TABLES_N; i++)
-		unlinkat(p->folder, place_of(p, i).name, 0);
+		unlinkat(p->folder, parquet_place_of(p, i).name, 0);
 	unlinkat(p->part.dir, p->part.name, AT_REMOVEDIR);
 }
 
@@ -103,7 +103,7 @@ static int write_group(void *arg)
 }
 
 /* The worker gets the rows that the table has. */
-static int hand_over(struct parquet *p, struct parquet_table *t)
+static int parquet_hand_over(struct parquet *p, struct parquet_table *t)
 {
 	int err = worker_wait(p->worker);
 	struct batch full = t->batch;
@@ -120,7 +120,7 @@ static int add_row(struct parquet *p, enum column_table table)
 	struct parquet_table *t = &p->tables[table];
 	int err = batch_add(&t->batch, &p->cells);
 
-	return !err && batch_full(&t->batch, GROUP_ROWS) ? hand_over(p, t) : err;
+	return !err && batch_full(&t->batch, GROUP_ROWS) ? parquet_hand_over(p, t) : err;
 }
 
 static int add_stack(struct parquet *p, const struct stack *s)
@@ -203,7 +203,7 @@ static int parquet_open(struct sink *s, const struct sink_opts *opts)
 }
 
 /* Ends all files, and gives the folder its name. */
-static int finish(struct parquet *p, const char *version)
+static int parquet_finish(struct parquet *p, const char *version)
 {
 	int err = 0;
 
@@ -213,7 +213,7 @@ static int finish(struct parquet *p, const char *version)
 		if (!t->file.open)
 			return -EINVAL; /* it was not opened, and a message said why */
 		if (t->batch.rows)
-			err = hand_over(p, t);
+			err = parquet_hand_over(p, t);
 		err = err ? err : worker_wait(p->worker);
 		if (!err)
 			err = parquet_file_end(&t->file, &t->batch, version);
@@ -234,7 +234,7 @@ static int parquet_close(struct sink *s, const struct sink_end *end)
 	if (!p)
 		return 0;
 	if (p->folder >= 0 && p->worker) {
-		err = finish(p, s->opts->version);
+		err = parquet_finish(p, s->opts->version);
 		if (err)
 			remove_folder(p);
 	}

@@ -266,7 +266,7 @@ static void number_bounds(const struct chunk *c, uint32_t rows, uint64_t bounds[
 	bounds[1] = largest ^ top;
 }
 
-static int compare(const char *a, size_t na, const char *b, size_t nb)
+static int parquet_file_compare(const char *a, size_t na, const char *b, size_t nb)
 {
 	int order = memcmp(a, b, na < nb ? na : nb);
 
@@ -280,11 +280,11 @@ static void put_text_bounds(struct text *t, int *last, const struct chunk *c)
 
 	for (uint32_t i = 1; i < chunk_texts(c); i++) {
 		s = chunk_text(c, i, &n);
-		if (compare(s, n, least, least_n) < 0) {
+		if (parquet_file_compare(s, n, least, least_n) < 0) {
 			least = s;
 			least_n = n;
 		}
-		if (compare(s, n, largest, largest_n) > 0) {
+		if (parquet_file_compare(s, n, largest, largest_n) > 0) {
 			largest = s;
 			largest_n = n;
 		}
@@ -313,8 +313,8 @@ static void put_statistics(struct text *t, const struct chunk *c, uint32_t rows)
 
 /* ---- groups ---- */
 
-static void describe(struct text *t, const struct chunk *c, int col, uint32_t rows,
-		     const struct said *s)
+static void parquet_file_describe(struct text *t, const struct chunk *c, int col, uint32_t rows,
+				  const struct said *s)
 {
 	const struct column_about *about = &column_about[col];
 	int outer = 0, last = 0;
@@ -357,7 +357,7 @@ int parquet_file_group(struct parquet_file *f, struct batch *b)
 		if (err)
 			return err;
 		full += said.full;
-		describe(&f->groups, &b->chunks[i], b->col[i], b->rows, &said);
+		parquet_file_describe(&f->groups, &b->chunks[i], b->col[i], b->rows, &said);
 	}
 	thrift_i64(&f->groups, &last, 2, full);
 	thrift_i64(&f->groups, &last, 3, b->rows);

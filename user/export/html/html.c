@@ -100,8 +100,8 @@ struct html {
 /* ---- numbers for what repeats ---- */
 
 /* hole: what is filled in of a record that says what was not seen; NULL: it is another one. */
-static uint32_t name_of(struct html *t, const struct sink_opts *o, const struct event *ev,
-			struct html_hole *hole)
+static uint32_t html_name_of(struct html *t, const struct sink_opts *o, const struct event *ev,
+			     struct html_hole *hole)
 {
 	uint32_t before = t->names.n, at;
 	char class = '.';
@@ -354,7 +354,7 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 	uint32_t stack;
 	int err;
 
-	s.name = name_of(t, o, ev, is_hole ? &hole : NULL);
+	s.name = html_name_of(t, o, ev, is_hole ? &hole : NULL);
 	s.track = tracks_find(&t->tracks, ev);
 	if (s.name == STRINGS_NONE || s.track == TRACKS_NONE || t->records >= RECORDS_MAX) {
 		t->left_out++;
@@ -436,7 +436,7 @@ static int html_open(struct sink *s, const struct sink_opts *opts)
 	return 0;
 }
 
-static void put_string(struct html *t, const char *s)
+static void html_put_string(struct html *t, const char *s)
 {
 	size_t from = 0;
 
@@ -466,17 +466,17 @@ static void put_strings(struct html *t, const char *key, const struct strings *s
 		row_room(&t->w, ROOM);
 		if (i)
 			*t->w.p++ = ',';
-		put_string(t, strings_get(s, i));
+		html_put_string(t, strings_get(s, i));
 	}
 	*t->w.p++ = ']';
 }
 
-static void put_text(struct html *t, const char *key, struct text *value)
+static void html_put_text(struct html *t, const char *key, struct text *value)
 {
 	row_room(&t->w, ROOM);
 	t->w.p = put_str(put_str(put_lit(t->w.p, ",\n\""), key), "\":");
 	text_mem(value, "", 1);
-	put_string(t, value->bad ? "" : value->s);
+	html_put_string(t, value->bad ? "" : value->s);
 }
 
 /* [kind, pid, first, second, "name", "process"] */
@@ -497,9 +497,9 @@ static void put_tracks(struct html *t)
 		t->w.p = put_u64(put_char(t->w.p, ','), k->key.pid);
 		t->w.p = put_u64(put_char(t->w.p, ','), k->key.first);
 		t->w.p = put_char(put_u64(put_char(t->w.p, ','), k->key.second), ',');
-		put_string(t, name.bad ? "" : name.s);
+		html_put_string(t, name.bad ? "" : name.s);
 		*t->w.p++ = ',';
-		put_string(t, process.bad ? "" : process.s);
+		html_put_string(t, process.bad ? "" : process.s);
 		*t->w.p++ = ']';
 		text_free(&name);
 		text_free(&process);
@@ -518,9 +518,9 @@ static void put_series(struct html *t)
 		row_room(&t->w, ROOM);
 		t->w.p = put_u64(i ? put_lit(t->w.p, ",\n[") : put_lit(t->w.p, "["), s->pid);
 		t->w.p = put_char(put_u64(put_char(t->w.p, ','), s->device), ',');
-		put_string(t, s->name == STRINGS_NONE ? "?" : strings_get(&t->names, s->name));
+		html_put_string(t, s->name == STRINGS_NONE ? "?" : strings_get(&t->names, s->name));
 		*t->w.p++ = ',';
-		put_string(t, s->unit == STRINGS_NONE ? "" : strings_get(&t->names, s->unit));
+		html_put_string(t, s->unit == STRINGS_NONE ? "" : strings_get(&t->names, s->unit));
 		*t->w.p++ = ']';
 	}
 	*t->w.p++ = ']';
@@ -537,7 +537,7 @@ static void put_lost(struct html *t, const struct losses *l)
 		row_room(&t->w, ROOM);
 		t->w.p = first ? put_lit(t->w.p, "[") : put_lit(t->w.p, ",[");
 		t->w.p = put_char(put_u64(t->w.p, l->lost[i]), ',');
-		put_string(t, loss_text((enum ct_loss)i));
+		html_put_string(t, loss_text((enum ct_loss)i));
 		*t->w.p++ = ']';
 		first = false;
 	}
@@ -552,7 +552,7 @@ static void put_class_names(struct html *t)
 		row_room(&t->w, ROOM);
 		if (i)
 			*t->w.p++ = ',';
-		put_string(t, api_class_name((enum api_class)i));
+		html_put_string(t, api_class_name((enum api_class)i));
 	}
 	row_room(&t->w, ROOM);
 	*t->w.p++ = ']';
@@ -564,23 +564,23 @@ static void put_end(struct html *t, const struct sink_opts *o, const struct sink
 
 	row_room(&t->w, ROOM);
 	t->w.p = put_lit(t->w.p, "<script id=\"meta\" type=\"application/json\">{\"version\":");
-	put_string(t, o->version ? o->version : "");
+	html_put_string(t, o->version ? o->version : "");
 	t->w.p = put_lit(t->w.p, ",\"title\":");
-	put_string(t, o->title ? o->title : "");
+	html_put_string(t, o->title ? o->title : "");
 	t->w.p = put_u64(put_lit(t->w.p, ",\"records\":"), t->records);
 	t->w.p = put_u64(put_lit(t->w.p, ",\"left_out\":"), t->left_out);
 	/* as strings: they have more digits than a number of JavaScript can keep */
 	t->w.p = put_u64(put_lit(t->w.p, ",\"base_ns\":\""), t->base_ns);
 	t->w.p = put_u64(put_lit(t->w.p, "\",\"realtime_offset_ns\":\""), o->realtime_offset_ns);
 	t->w.p = put_lit(t->w.p, "\",\"reason\":");
-	put_string(t, end->reason ? end->reason : "");
+	html_put_string(t, end->reason ? end->reason : "");
 	t->w.p = put_lit(t->w.p, ",\"muted\":");
-	put_string(t, muted_clause(clause, sizeof(clause), &end->muted_calls, end->muted));
+	html_put_string(t, muted_clause(clause, sizeof(clause), &end->muted_calls, end->muted));
 	put_lost(t, &end->losses);
 	put_tracks(t);
 	put_series(t);
-	put_text(t, "devices", &t->devices);
-	put_text(t, "classes", &t->classes);
+	html_put_text(t, "devices", &t->devices);
+	html_put_text(t, "classes", &t->classes);
 	put_class_names(t);
 	put_strings(t, "names", &t->names);
 	put_strings(t, "stacks", &t->stacks);

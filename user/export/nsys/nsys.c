@@ -32,8 +32,8 @@
 static int open_db(struct nsys *n)
 {
 	static const char setup[] =
-		"PRAGMA page_size=16384;PRAGMA journal_mode=OFF;PRAGMA synchronous=OFF;"
-		"PRAGMA locking_mode=EXCLUSIVE;PRAGMA cache_size=-32768;BEGIN";
+		"PRAGMA page_size=16384;PRAGMA journal_mode=OFF;PRAGMA synchronous=OFF;PRAGMA "
+		"locking_mode=EXCLUSIVE;PRAGMA cache_size=-32768;BEGIN";
 	const struct nsys_options *how = n->opts->own;
 	int rc = nsys_file_open(&n->file, &n->d.db);
 
@@ -122,8 +122,7 @@ static int nsys_muted(struct nsys *n, const struct event *ev)
 	about_name(&name, n->opts, ev);
 	snprintf(text, sizeof(text),
 		 "%.*s: %llu calls were counted in windows and have no rows; beside them there "
-		 "were %lld by estimate, "
-		 "%lld to %lld at 95 %%, since %llu ns before",
+		 "were %lld by estimate, %lld to %lld at 95 %%, since %llu ns before",
 		 name.bad ? 1 : (int)name.len, name.bad ? "?" : name.s,
 		 (unsigned long long)m->counted, (long long)m->unseen.calls,
 		 (long long)((uint64_t)m->unseen.calls - (uint64_t)m->unseen.below),
@@ -144,8 +143,7 @@ static int rename_process(struct nsys *n, int64_t rowid, const struct process *p
 
 	snprintf(sql, sizeof(sql),
 		 "UPDATE PROCESSES SET name=(SELECT value FROM StringIds WHERE id=%1$lld) WHERE "
-		 "rowid=%2$lld;"
-		 "UPDATE ThreadNames SET nameId=%1$lld WHERE globalTid=%3$lld",
+		 "rowid=%2$lld;UPDATE ThreadNames SET nameId=%1$lld WHERE globalTid=%3$lld",
 		 (long long)nsys_string(n->strings, p->comm, strnlen(p->comm, CT_COMM_LEN)),
 		 (long long)rowid, (long long)nsys_global(p, p->shown_pid));
 	rc = n->d.error ? 0 : sqlite3_exec(n->d.db, sql, NULL, NULL, NULL);
@@ -370,12 +368,12 @@ static void discard(struct nsys *n)
 		sqlite3_finalize(n->d.insert[t]);
 	sqlite3_close(n->d.db);
 	nsys_file_close(&n->file);
-	keyed_close(&n->processes);
-	keyed_close(&n->gpus);
-	keyed_close(&n->contexts);
-	keyed_close(&n->streams);
-	keyed_close(&n->threads);
-	keyed_close(&n->domains);
+	hashmap_close(&n->processes);
+	hashmap_close(&n->gpus);
+	hashmap_close(&n->contexts);
+	hashmap_close(&n->streams);
+	hashmap_close(&n->threads);
+	hashmap_close(&n->domains);
 	free(n->stacks);
 	free(n);
 }

@@ -177,7 +177,7 @@ int nsys_fail(struct nsys_db *d, int rc)
 	return d->error;
 }
 
-static int run(struct nsys_db *d, const char *sql)
+static int nsys_schema_run(struct nsys_db *d, const char *sql)
 {
 	int rc = sqlite3_exec(d->db, sql, NULL, NULL, NULL);
 
@@ -204,10 +204,10 @@ static int create(struct nsys_db *d, enum nsys_table t)
 			sql[n++] = *c == ';' ? ',' : *c;
 	}
 	snprintf(sql + n, sizeof(sql) - n, ")");
-	return run(d, sql);
+	return nsys_schema_run(d, sql);
 }
 
-static int prepare(struct nsys_db *d, enum nsys_table t)
+static int nsys_schema_prepare(struct nsys_db *d, enum nsys_table t)
 {
 	char sql[512];
 	size_t n;
@@ -247,7 +247,7 @@ int nsys_schema(struct nsys_db *d, bool all_tables)
 				 (int)(bar - enums[i]), enums[i], (int)(bar2 - bar - 1), bar + 1,
 				 bar2 + 1);
 		}
-		if (run(d, sql))
+		if (nsys_schema_run(d, sql))
 			return d->error;
 	}
 	return 0;
@@ -259,7 +259,7 @@ struct nsys_row nsys_begin(struct nsys_db *d, enum nsys_table t)
 {
 	struct nsys_row r = { .d = d };
 
-	if (!d->error && (d->insert[t] || !prepare(d, t)))
+	if (!d->error && (d->insert[t] || !nsys_schema_prepare(d, t)))
 		r.stmt = d->insert[t];
 	return r;
 }

@@ -29,7 +29,7 @@ struct cached {
 
 struct nsys_strings {
 	struct nsys_db *d;
-	struct keyed seen; /* hash -> id */
+	struct hashmap seen; /* hash -> id */
 	struct cached cache[CACHE];
 	sqlite3_stmt *find;
 	int64_t last;
@@ -56,12 +56,12 @@ void nsys_strings_close(struct nsys_strings *s)
 	for (int i = 0; i < CACHE; i++)
 		free(s->cache[i].text);
 	sqlite3_finalize(s->find);
-	keyed_close(&s->seen);
+	hashmap_close(&s->seen);
 	free(s);
 }
 
 /* never 0, which is free */
-static uint64_t hash_of(const char *s, size_t n)
+static uint64_t nsys_strings_hash_of(const char *s, size_t n)
 {
 	uint64_t h = hash_bytes(s, n);
 
@@ -124,7 +124,7 @@ static int64_t no_memory(struct nsys_strings *s)
 
 int64_t nsys_string(struct nsys_strings *s, const char *raw, size_t len)
 {
-	uint64_t hash = hash_of(raw, len);
+	uint64_t hash = nsys_strings_hash_of(raw, len);
 	struct cached *c = &s->cache[hash & (CACHE - 1)];
 	struct text clean = { 0 };
 	int64_t id;
@@ -136,7 +136,8 @@ int64_t nsys_string(struct nsys_strings *s, const char *raw, size_t len)
 	} else {
 		text_utf8(&clean, raw, len);
 		id = clean.bad ? no_memory(s)
-			       : find_or_add(s, hash_of(clean.s, clean.len), clean.s, clean.len);
+			       : find_or_add(s, nsys_strings_hash_of(clean.s, clean.len), clean.s,
+					     clean.len);
 	}
 	text_free(&clean);
 	if (len > CACHE_TEXT)

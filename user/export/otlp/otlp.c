@@ -28,7 +28,7 @@ static void queue(void *ctx, struct text *request, uint64_t n)
 	otlp_send_put(o->send, request, n);
 }
 
-static void flush(void *ctx)
+static void otlp_flush(void *ctx)
 {
 	struct otlp_sink *o = ctx;
 
@@ -57,7 +57,8 @@ static int push_open(struct sink *s, const struct sink_opts *opts)
 	}
 	pthread_mutex_init(&o->lock, NULL);
 	o->spans = otlp_spans_open(opts, json, true, queue, o);
-	o->send = o->spans ? otlp_send_open(&config, &patience, opts->version, flush, o) : NULL;
+	o->send = o->spans ? otlp_send_open(&config, &patience, opts->version, otlp_flush, o)
+			   : NULL;
 	if (!o->send) {
 		otlp_config_close(&config);
 		otlp_spans_close(o->spans);

@@ -13,7 +13,7 @@
 #include "../slice/work_text.h"
 #include "otlp_attrs.h"
 
-static void put_text(struct otlp_enc *e, const char *key, const char *s)
+static void otlp_attrs_put_text(struct otlp_enc *e, const char *key, const char *s)
 {
 	otlp_str(e, key, s, strlen(s));
 }
@@ -23,7 +23,7 @@ static void put_dim(struct otlp_enc *e, const char *key, const uint32_t d[3])
 	char text[48];
 
 	snprintf(text, sizeof(text), "[%u,%u,%u]", d[0], d[1], d[2]);
-	put_text(e, key, text);
+	otlp_attrs_put_text(e, key, text);
 }
 
 static void put_pointer(struct otlp_enc *e, const char *key, uint64_t v)
@@ -31,7 +31,7 @@ static void put_pointer(struct otlp_enc *e, const char *key, uint64_t v)
 	char text[24];
 
 	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)v);
-	put_text(e, key, text);
+	otlp_attrs_put_text(e, key, text);
 }
 
 /* ---- calls ---- */
@@ -62,7 +62,7 @@ static const struct {
 	{ "pitch", "pitch" },
 };
 
-static void put_flags(struct otlp_enc *e, const char *key, const struct field *f)
+static void otlp_attrs_put_flags(struct otlp_enc *e, const char *key, const struct field *f)
 {
 	const struct xlat_row *row;
 	char text[256] = "";
@@ -77,7 +77,7 @@ static void put_flags(struct otlp_enc *e, const char *key, const struct field *f
 	if ((left || !n) && n < sizeof(text))
 		snprintf(text + n, sizeof(text) - n, "%s0x%llx", n ? "|" : "",
 			 (unsigned long long)left);
-	put_text(e, key, text);
+	otlp_attrs_put_text(e, key, text);
 }
 
 static void put_field(struct otlp_enc *e, const char *key, const struct field *f)
@@ -95,11 +95,11 @@ static void put_field(struct otlp_enc *e, const char *key, const struct field *f
 	case FIELD_ENUM:
 		name = f->xlat ? xlat_name(f->xlat, f->i) : NULL;
 		if (name)
-			put_text(e, key, name);
+			otlp_attrs_put_text(e, key, name);
 		else
 			otlp_int(e, key, f->i);
 		break;
-	case FIELD_FLAGS: put_flags(e, key, f); break;
+	case FIELD_FLAGS: otlp_attrs_put_flags(e, key, f); break;
 	case FIELD_DIM3: put_dim(e, key, f->dim); break;
 	}
 }
@@ -140,19 +140,19 @@ static void put_arguments(struct otlp_enc *e, const struct field *f, int n)
 		put_dim(e, "block_dim", block);
 }
 
-static void put_head(struct otlp_enc *e, const char *type, uint16_t func, uint32_t tid,
-		     const char *thread, uint32_t number)
+static void otlp_attrs_put_head(struct otlp_enc *e, const char *type, uint16_t func, uint32_t tid,
+				const char *thread, uint32_t number)
 {
-	put_text(e, "trace_source", "cudatrace");
-	put_text(e, "cupti_type", type);
+	otlp_attrs_put_text(e, "trace_source", "cudatrace");
+	otlp_attrs_put_text(e, "cupti_type", type);
 	if (func < api_nfuncs) {
-		put_text(e, "cupti_domain", api_domain_name(api_funcs[func].domain));
-		put_text(e, "function_name", api_funcs[func].name);
+		otlp_attrs_put_text(e, "cupti_domain", api_domain_name(api_funcs[func].domain));
+		otlp_attrs_put_text(e, "function_name", api_funcs[func].name);
 	}
 	if (tid)
 		otlp_int(e, "thread.id", tid);
 	if (thread)
-		put_text(e, "thread.name", thread);
+		otlp_attrs_put_text(e, "thread.name", thread);
 	if (number)
 		otlp_int(e, "correlation_id", number);
 }
@@ -167,7 +167,7 @@ static void put_payload(struct otlp_enc *e, const struct field *f)
 		return;
 	}
 	snprintf(text, sizeof(text), "%.*g", f->single ? 9 : 17, f->f);
-	put_text(e, "scope.payload", text);
+	otlp_attrs_put_text(e, "scope.payload", text);
 }
 
 static void put_around(struct otlp_enc *e, const struct event *ev)
@@ -175,7 +175,7 @@ static void put_around(struct otlp_enc *e, const struct event *ev)
 	const char *name = about_around(ev);
 
 	if (name)
-		put_text(e, "scope", name);
+		otlp_attrs_put_text(e, "scope", name);
 	if (ev->scope)
 		otlp_int(e, "scope.id", ev->scope_id);
 }
@@ -187,28 +187,28 @@ void otlp_call_attrs(struct otlp_enc *e, const struct event *ev)
 	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
 	int64_t bytes = api_size(c, API_ARCH_HERE);
 
-	put_head(e, "callback", c->func, about_tid(ev), ev->thread, ev->number);
+	otlp_attrs_put_head(e, "callback", c->func, about_tid(ev), ev->thread, ev->number);
 	put_arguments(e, f, n);
 	if (bytes >= 0)
 		otlp_int(e, "byte_count", bytes);
 	if (ev->kernel)
-		put_text(e, "kernel", ev->kernel->full);
+		otlp_attrs_put_text(e, "kernel", ev->kernel->full);
 	put_around(e, ev);
 	if (c->h.flags & CT_F_UNFINISHED)
 		otlp_bool(e, "unfinished", true);
 	else if (n && f[n - 1].type == FIELD_ERROR && f[n - 1].name &&
 		 !strcmp(f[n - 1].name, "returned") && f[n - 1].xlat &&
 		 xlat_name(f[n - 1].xlat, f[n - 1].i))
-		put_text(e, "result", xlat_name(f[n - 1].xlat, f[n - 1].i));
+		otlp_attrs_put_text(e, "result", xlat_name(f[n - 1].xlat, f[n - 1].i));
 	else if (n && f[n - 1].type == FIELD_STR && f[n - 1].name &&
 		 !strcmp(f[n - 1].name, "returned"))
 		otlp_str(e, "result", f[n - 1].str, f[n - 1].str_len);
 }
 
-static void put_word(struct otlp_enc *e, const char *key, const char *word)
+static void otlp_attrs_put_word(struct otlp_enc *e, const char *key, const char *word)
 {
 	if (word)
-		put_text(e, key, word);
+		otlp_attrs_put_text(e, key, word);
 }
 
 /* What a product of matrices is, of a call for one and of a kernel that computes it. */
@@ -225,9 +225,9 @@ static void put_product(struct otlp_enc *e, const struct event *ev)
 	}
 	if (p.gemm->batch)
 		otlp_int(e, "gemm.batch", (int64_t)p.gemm->batch);
-	put_word(e, "gemm.a_type", gemm_type(p.gemm->a_type));
-	put_word(e, "gemm.b_type", gemm_type(p.gemm->b_type));
-	put_word(e, "gemm.d_type", gemm_type(p.gemm->d_type));
+	otlp_attrs_put_word(e, "gemm.a_type", gemm_type(p.gemm->a_type));
+	otlp_attrs_put_word(e, "gemm.b_type", gemm_type(p.gemm->b_type));
+	otlp_attrs_put_word(e, "gemm.d_type", gemm_type(p.gemm->d_type));
 	if (p.flop)
 		otlp_int(e, "gemm.flop", (int64_t)p.flop);
 	if (p.rate >= 0)
@@ -245,8 +245,8 @@ void otlp_scope_attrs(struct otlp_enc *e, const struct event *ev)
 	struct field f[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
 
-	put_head(e, "scope", CT_NO_FUNC, about_tid(ev), ev->thread, 0);
-	put_text(e, "scope.kind", scope_word(s));
+	otlp_attrs_put_head(e, "scope", CT_NO_FUNC, about_tid(ev), ev->thread, 0);
+	otlp_attrs_put_text(e, "scope.kind", scope_word(s));
 	otlp_str(e, "scope.layer", layer, s->layer_len);
 	otlp_int(e, "scope.id", s->id);
 	if (s->parent == CT_SCOPE_UNKNOWN)
@@ -279,8 +279,8 @@ void otlp_scope_attrs(struct otlp_enc *e, const struct event *ev)
 
 void otlp_cause_attrs(struct otlp_enc *e, const struct event *work)
 {
-	put_head(e, "callback", work->cause->func, process_tid(work->proc, work->cause->tid),
-		 work->thread, work->number);
+	otlp_attrs_put_head(e, "callback", work->cause->func,
+			    process_tid(work->proc, work->cause->tid), work->thread, work->number);
 }
 
 const char *otlp_muted_attrs(struct otlp_enc *e, const struct event *ev, char *buf, size_t size)
@@ -289,8 +289,8 @@ const char *otlp_muted_attrs(struct otlp_enc *e, const struct event *ev, char *b
 	struct text name = { 0 };
 
 	about_text(&name, m->text + m->domain_len, m->name_len);
-	put_text(e, "trace_source", "cudatrace");
-	put_text(e, "cupti_type", "muted");
+	otlp_attrs_put_text(e, "trace_source", "cudatrace");
+	otlp_attrs_put_text(e, "cupti_type", "muted");
 	otlp_str(e, "cupti_domain", m->text, m->domain_len);
 	if (!name.bad)
 		otlp_str(e, "function_name", name.s, name.len);
@@ -307,7 +307,8 @@ const char *otlp_muted_attrs(struct otlp_enc *e, const struct event *ev, char *b
 /* ---- device work ---- */
 
 /* These return the span's name. */
-static const char *put_kernel(struct otlp_enc *e, const struct event *ev, char *buf, size_t size)
+static const char *otlp_attrs_put_kernel(struct otlp_enc *e, const struct event *ev, char *buf,
+					 size_t size)
 {
 	const struct ct_kernel *k = (const struct ct_kernel *)ev->rec;
 
@@ -325,8 +326,8 @@ static const char *put_kernel(struct otlp_enc *e, const struct event *ev, char *
 		otlp_int(e, "submitted", (int64_t)k->submitted_ns);
 	if (!ev->kernel)
 		return "unknown kernel";
-	put_text(e, "name", ev->kernel->full);
-	put_text(e, "symbol_name", ev->kernel->mangled);
+	otlp_attrs_put_text(e, "name", ev->kernel->full);
+	otlp_attrs_put_text(e, "symbol_name", ev->kernel->mangled);
 	return ev->kernel->brief;
 }
 
@@ -336,9 +337,9 @@ static const char *put_copy(struct otlp_enc *e, const struct event *ev, char *bu
 
 	snprintf(buf, size, "Memcpy %s", work_copy_kind(c->kind));
 	otlp_int(e, "bytes", (int64_t)c->bytes);
-	put_text(e, "copy_kind", work_copy_kind(c->kind));
-	put_text(e, "src_kind", work_memory_kind(c->src));
-	put_text(e, "dst_kind", work_memory_kind(c->dst));
+	otlp_attrs_put_text(e, "copy_kind", work_copy_kind(c->kind));
+	otlp_attrs_put_text(e, "src_kind", work_memory_kind(c->src));
+	otlp_attrs_put_text(e, "dst_kind", work_memory_kind(c->dst));
 	return buf;
 }
 
@@ -349,7 +350,7 @@ static const char *put_set(struct otlp_enc *e, const struct event *ev, char *buf
 	(void)buf, (void)size;
 	otlp_int(e, "bytes", (int64_t)s->bytes);
 	otlp_int(e, "value", s->value);
-	put_text(e, "dst_kind", work_memory_kind(s->memory));
+	otlp_attrs_put_text(e, "dst_kind", work_memory_kind(s->memory));
 	return "Memset";
 }
 
@@ -363,11 +364,11 @@ static const char *put_graph(struct otlp_enc *e, const struct event *ev, char *b
 static void put_capture(struct otlp_enc *e, const struct event *ev)
 {
 	if (ev->capture && ev->capture->before)
-		put_text(e, "captured", "before the trace");
+		otlp_attrs_put_text(e, "captured", "before the trace");
 	if (ev->captured_in)
-		put_text(e, "captured_in", ev->captured_in);
+		otlp_attrs_put_text(e, "captured_in", ev->captured_in);
 	if (ev->captured_at)
-		put_text(e, "captured_at", ev->captured_at);
+		otlp_attrs_put_text(e, "captured_at", ev->captured_at);
 	if (ev->capture && ev->capture->number)
 		otlp_int(e, "captured_by", ev->capture->number);
 }
@@ -376,18 +377,18 @@ const char *otlp_work_attrs(struct otlp_enc *e, const struct event *ev, char *bu
 {
 	static const char *(*const names[CT_KIND_END])(struct otlp_enc *, const struct event *,
 						       char *, size_t) = {
-		[CT_KERNEL] = put_kernel,
+		[CT_KERNEL] = otlp_attrs_put_kernel,
 		[CT_COPY] = put_copy,
 		[CT_SET] = put_set,
 		[CT_GRAPH] = put_graph,
 	};
 	const struct ct_work *w = (const struct ct_work *)ev->rec;
 
-	put_head(e, "activity", CT_NO_FUNC, 0, NULL, ev->number);
+	otlp_attrs_put_head(e, "activity", CT_NO_FUNC, 0, NULL, ev->number);
 	if (w->device != CT_UNKNOWN)
 		otlp_int(e, "device_id", w->device);
 	if (ev->gpu && *ev->gpu->text)
-		put_text(e, "gpu_uuid", ev->gpu->text);
+		otlp_attrs_put_text(e, "gpu_uuid", ev->gpu->text);
 	if (w->context != CT_UNKNOWN)
 		otlp_int(e, "context_id", w->context);
 	if (w->stream != CT_UNKNOWN)

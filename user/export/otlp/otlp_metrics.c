@@ -58,7 +58,8 @@ static char *put_attribute(char *p, uint32_t field, const char *key, const char 
 	return proto_close(pair, p);
 }
 
-static char *put_number(char *p, const struct metrics *m, const struct expose_point *point)
+static char *otlp_metrics_put_number(char *p, const struct metrics *m,
+				     const struct expose_point *point)
 {
 	p = proto_fixed64(p, 2, m->start_ns);
 	p = proto_fixed64(p, 3, m->now_ns);
@@ -94,7 +95,7 @@ static char *put_histogram(char *p, const struct metrics *m, const struct expose
 	return p;
 }
 
-static void put_bytes(struct text *to, uint32_t field, const struct text *what)
+static void otlp_metrics_put_bytes(struct text *to, uint32_t field, const struct text *what)
 {
 	char *p = text_room(to, what->len + PROTO_FIELD_MAX);
 
@@ -128,12 +129,12 @@ static void end_family(struct metrics *m)
 			p = proto_bytes(p, 3, f->ucum, strlen(f->ucum));
 			metric.len = (size_t)(p - metric.s);
 		}
-		put_bytes(&metric,
-			  f->kind == EXPOSE_GAUGE     ? 5
-			  : f->kind == EXPOSE_COUNTER ? 7
-						      : 9,
-			  &m->data);
-		put_bytes(m->out, 2, &metric);
+		otlp_metrics_put_bytes(&metric,
+				       f->kind == EXPOSE_GAUGE	   ? 5
+				       : f->kind == EXPOSE_COUNTER ? 7
+								   : 9,
+				       &m->data);
+		otlp_metrics_put_bytes(m->out, 2, &metric);
 	}
 	m->out->bad = m->out->bad || metric.bad || m->data.bad;
 	text_free(&metric);
@@ -155,7 +156,8 @@ static void add_point(void *ctx, const struct expose_family *f, const struct exp
 	if (!p)
 		return;
 	begin = p = proto_open(p, 1);
-	p = f->kind == EXPOSE_HISTOGRAM ? put_histogram(p, m, point) : put_number(p, m, point);
+	p = f->kind == EXPOSE_HISTOGRAM ? put_histogram(p, m, point)
+					: otlp_metrics_put_number(p, m, point);
 	p = proto_close(begin, p);
 	m->data.len = (size_t)(p - m->data.s);
 	m->points++;
@@ -174,13 +176,13 @@ static void put_resource(const struct sink_opts *opts, struct text *to)
 		otlp_str(&enc, "host.name", opts->host, strlen(opts->host));
 	otlp_str(&enc, "service.version", opts->version, strlen(opts->version));
 	otlp_put_resource(&enc, &resource);
-	put_bytes(to, 1, &resource);
+	otlp_metrics_put_bytes(to, 1, &resource);
 	to->bad = to->bad || resource.bad;
 	text_free(&resource);
 	text_free(&enc.attrs);
 }
 
-static void put_scope(const char *version, struct text *to)
+static void otlp_metrics_put_scope(const char *version, struct text *to)
 {
 	struct text scope = { 0 };
 	char *p = text_room(&scope, 64 + strlen(version));
@@ -190,7 +192,7 @@ static void put_scope(const char *version, struct text *to)
 		p = proto_bytes(p, 2, version, strlen(version));
 		scope.len = (size_t)(p - scope.s);
 	}
-	put_bytes(to, 1, &scope);
+	otlp_metrics_put_bytes(to, 1, &scope);
 	text_free(&scope);
 }
 
@@ -202,12 +204,12 @@ uint64_t otlp_put_metrics(struct expose *x, const struct expose_about *about,
 			     .start_ns = start_ns,
 			     .now_ns = about->now_ns + opts->realtime_offset_ns };
 
-	put_scope(opts->version, &scope);
+	otlp_metrics_put_scope(opts->version, &scope);
 	expose_walk(x, about, add_point, &m);
 	end_family(&m);
 	put_resource(opts, &all);
-	put_bytes(&all, 2, &scope);
-	put_bytes(request, 1, &all);
+	otlp_metrics_put_bytes(&all, 2, &scope);
+	otlp_metrics_put_bytes(request, 1, &all);
 	request->bad = request->bad || scope.bad || all.bad;
 	text_free(&m.data);
 	text_free(&scope);

@@ -178,7 +178,7 @@ static struct job *take_job(struct otlp_send *s)
 
 enum outcome { ACCEPTED, REFUSED, FAILED };
 
-static void remember(struct otlp_send *s, const char *what)
+static void otlp_send_remember(struct otlp_send *s, const char *what)
 {
 	bool first = !*s->totals.last;
 
@@ -188,7 +188,8 @@ static void remember(struct otlp_send *s, const char *what)
 }
 
 /* Counts the outcome of the request and frees it. */
-static void settle(struct otlp_send *s, enum outcome outcome, uint64_t rejected, const char *what)
+static void otlp_send_settle(struct otlp_send *s, enum outcome outcome, uint64_t rejected,
+			     const char *what)
 {
 	struct job *j = s->job;
 
@@ -205,7 +206,7 @@ static void settle(struct otlp_send *s, enum outcome outcome, uint64_t rejected,
 		s->totals.failed += j->spans;
 	}
 	if (*what)
-		remember(s, what);
+		otlp_send_remember(s, what);
 	pthread_mutex_unlock(&s->lock);
 	free_job(j);
 	s->job = NULL;
@@ -226,7 +227,7 @@ static void try_again(struct otlp_send *s, uint64_t after_ms, const char *what)
 	uint64_t ms = FIRST_WAIT_MS;
 
 	if (++s->job->tries >= TRIES && !s->patience.stored) {
-		settle(s, FAILED, 0, what);
+		otlp_send_settle(s, FAILED, 0, what);
 		return;
 	}
 	for (unsigned int i = 1; i < s->job->tries && ms < LONGEST_WAIT_MS; i++)
@@ -237,7 +238,7 @@ static void try_again(struct otlp_send *s, uint64_t after_ms, const char *what)
 	if (after_ms && after_ms + 50 > ms)
 		ms = after_ms + 50;
 	pthread_mutex_lock(&s->lock);
-	remember(s, what);
+	otlp_send_remember(s, what);
 	if (!s->failing_ns)
 		s->failing_ns = now_ns();
 	pthread_mutex_unlock(&s->lock);
@@ -289,7 +290,7 @@ static void accepted(struct otlp_send *s, struct evhttp_request *req)
 	if (rejected || *words)
 		snprintf(what, sizeof(what), "%llu %s rejected by the collector%s%s",
 			 (unsigned long long)rejected, s->config.things, *words ? ": " : "", words);
-	settle(s, ACCEPTED, rejected, what);
+	otlp_send_settle(s, ACCEPTED, rejected, what);
 }
 
 static void on_answer(struct evhttp_request *req, void *ctx)
@@ -311,7 +312,7 @@ static void on_answer(struct evhttp_request *req, void *ctx)
 		if (code == 429 || code == 502 || code == 503 || code == 504)
 			try_again(s, retry_after_ms(req), what);
 		else
-			settle(s, REFUSED, 0, what);
+			otlp_send_settle(s, REFUSED, 0, what);
 	}
 	go_on(s);
 }
@@ -470,7 +471,7 @@ static void on_tick(evutil_socket_t fd, short what, void *ctx)
 	go_on(s);
 }
 
-static void *run(void *ctx)
+static void *otlp_send_run(void *ctx)
 {
 	struct otlp_send *s = ctx;
 
@@ -544,7 +545,7 @@ struct otlp_send *otlp_send_open(struct otlp_config *config, const struct otlp_w
 	s->seed = (unsigned int)now_ns();
 	pthread_mutex_init(&s->lock, NULL);
 	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = make_events(s) ? thread_start(&s->thread, "ct-otlp", 0, run, s) : -ENOMEM;
+	err = make_events(s) ? thread_start(&s->thread, "ct-otlp", 0, otlp_send_run, s) : -ENOMEM;
 	if (!err)
 		return s;
 	msg_error("--otlp: cannot start sending: %s", strerror(-err));

@@ -60,7 +60,7 @@ struct otlp_spans {
 
 /* ---- ids ---- */
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t otlp_spans_mix(uint64_t a, uint64_t b)
 {
 	uint64_t h = a + 0x9e3779b97f4a7c15ULL * (b + 1);
 
@@ -80,7 +80,7 @@ enum id_of { ID_TRACE, ID_TRACE_2, ID_ROOT, ID_CALL, ID_WORK };
 /* A number says which call it is; events without one are numbered here. */
 static uint64_t id_of(struct otlp_process *p, enum id_of what, uint64_t number)
 {
-	return mix(mix(p->key, what), number);
+	return otlp_spans_mix(otlp_spans_mix(p->key, what), number);
 }
 
 /* ---- processes ---- */
@@ -104,13 +104,14 @@ static void make_request(struct otlp_spans *s, struct otlp_process *p)
 	p->nspans = 0;
 }
 
-static void put_text(struct otlp_enc *e, const char *key, const char *s)
+static void otlp_spans_put_text(struct otlp_enc *e, const char *key, const char *s)
 {
 	if (s && *s)
 		otlp_str(e, key, s, strlen(s));
 }
 
-static void describe(struct otlp_spans *s, struct otlp_process *p, const struct process *proc)
+static void otlp_spans_describe(struct otlp_spans *s, struct otlp_process *p,
+				const struct process *proc)
 {
 	const struct process_info *info = proc->info;
 	const char *slash = info ? strrchr(info->exe, '/') : NULL;
@@ -124,15 +125,17 @@ static void describe(struct otlp_spans *s, struct otlp_process *p, const struct 
 	s->enc.of_resource = true;
 	given = otlp_config_resource(&s->enc);
 	if (!given.service)
-		put_text(&s->enc, "service.name", comm);
+		otlp_spans_put_text(&s->enc, "service.name", comm);
 	otlp_int(&s->enc, "process.pid", proc->shown_pid);
-	put_text(&s->enc, "process.executable.name", slash && slash[1] ? slash + 1 : comm);
+	otlp_spans_put_text(&s->enc, "process.executable.name",
+			    slash && slash[1] ? slash + 1 : comm);
 	if (!given.host)
-		put_text(&s->enc, "host.name", info && *info->host ? info->host : s->o->host);
+		otlp_spans_put_text(&s->enc, "host.name",
+				    info && *info->host ? info->host : s->o->host);
 	if (info) {
-		put_text(&s->enc, "process.executable.path", info->exe);
-		put_text(&s->enc, "container.id", info->container);
-		put_text(&s->enc, "k8s.pod.uid", info->pod);
+		otlp_spans_put_text(&s->enc, "process.executable.path", info->exe);
+		otlp_spans_put_text(&s->enc, "container.id", info->container);
+		otlp_spans_put_text(&s->enc, "k8s.pod.uid", info->pod);
 	}
 	if (info && info->rank != CT_UNKNOWN)
 		otlp_int(&s->enc, "cudatrace.rank", info->rank);
@@ -226,7 +229,7 @@ static struct otlp_process *process_find(struct otlp_spans *s, uint32_t pid)
 	return NULL;
 }
 
-static struct otlp_process *process_of(struct otlp_spans *s, const struct process *proc)
+static struct otlp_process *otlp_spans_process_of(struct otlp_spans *s, const struct process *proc)
 {
 	struct otlp_process *p = process_find(s, proc->pid);
 
@@ -235,19 +238,19 @@ static struct otlp_process *process_of(struct otlp_spans *s, const struct proces
 		if (!memcmp(p->comm, proc->comm, CT_COMM_LEN)) {
 			if (proc->info && !p->informed) {
 				make_request(s, p);
-				describe(s, p, proc);
+				otlp_spans_describe(s, p, proc);
 			}
 			return p;
 		}
 		/* another program: another resource, from the next trace on */
 		end_trace(s, p);
 		make_request(s, p);
-		describe(s, p, proc);
+		otlp_spans_describe(s, p, proc);
 		p->ntraces = 0;
 		p->highest = 0;
 		free(p->sent);
 		p->sent = NULL;
-		p->key = mix(p->key, 0);
+		p->key = otlp_spans_mix(p->key, 0);
 		return p;
 	}
 	if (p) {
@@ -262,8 +265,8 @@ static struct otlp_process *process_of(struct otlp_spans *s, const struct proces
 		return NULL;
 	p->pid = proc->pid;
 	p->start_boottime_ns = proc->start_boottime_ns;
-	p->key = mix(mix(s->seed, proc->pid), proc->start_boottime_ns);
-	describe(s, p, proc);
+	p->key = otlp_spans_mix(otlp_spans_mix(s->seed, proc->pid), proc->start_boottime_ns);
+	otlp_spans_describe(s, p, proc);
 	p->next = s->procs;
 	s->procs = p;
 	s->nprocs++;
@@ -483,7 +486,7 @@ int otlp_spans_event(struct otlp_spans *s, const struct event *ev)
 			p->exited = true;
 		return 0;
 	}
-	p = process_of(s, ev->proc);
+	p = otlp_spans_process_of(s, ev->proc);
 	if (!p) {
 		s->dropped++;
 		return 0;
@@ -517,9 +520,9 @@ struct otlp_spans *otlp_spans_open(const struct sink_opts *o, bool json, bool ra
 	s->request = request;
 	s->ctx = ctx;
 	/* a file says the same each time it is made; what is pushed meets the traces of others */
-	s->seed = mix(o->start_ns, o->realtime_offset_ns);
+	s->seed = otlp_spans_mix(o->start_ns, o->realtime_offset_ns);
 	if (random_ids && getrandom(&s->seed, sizeof(s->seed), 0) < 0)
-		s->seed = mix(s->seed, (uint64_t)(uintptr_t)s);
+		s->seed = otlp_spans_mix(s->seed, (uint64_t)(uintptr_t)s);
 	return s;
 }
 

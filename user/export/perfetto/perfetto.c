@@ -91,7 +91,7 @@ static char *put_fields(struct perfetto *pf, char *p, const struct event *ev)
 	return perfetto_args(&pf->w, p, pf->body + sizeof(pf->body) - 1024, f, n);
 }
 
-static int add_memory(struct perfetto *pf, const struct event *ev)
+static int perfetto_add_memory(struct perfetto *pf, const struct event *ev)
 {
 	struct timeline_span s = { .start_ns = ev->rec->end_ns,
 				   .end_ns = ev->rec->end_ns,
@@ -108,7 +108,7 @@ static int add_memory(struct perfetto *pf, const struct event *ev)
 }
 
 /* The innermost scope around a call, or around the call that caused device work. */
-static char *put_scope(struct perfetto *pf, char *p, const struct event *ev)
+static char *perfetto_put_scope(struct perfetto *pf, char *p, const struct event *ev)
 {
 	const char *name = about_around(ev);
 
@@ -134,7 +134,7 @@ static struct timeline_track *track_of(struct perfetto *pf, const struct event *
 	return perfetto_track(pf, track, ev->proc, s->device, s->stream);
 }
 
-static char *put_call(struct perfetto *pf, char *p, const struct event *ev)
+static char *perfetto_put_call(struct perfetto *pf, char *p, const struct event *ev)
 {
 	const char *name;
 
@@ -151,7 +151,7 @@ static char *put_call(struct perfetto *pf, char *p, const struct event *ev)
 		p = perfetto_arg_bool(&pf->w, p, "unfinished", true);
 	if (ev->number)
 		p = perfetto_arg_u64(&pf->w, p, "correlation", ev->number);
-	p = put_scope(pf, p, ev);
+	p = perfetto_put_scope(pf, p, ev);
 	/* half of the room is for the arguments */
 	if (ev->stack && pf->how.stack_args)
 		p = perfetto_arg_stack(&pf->w, p, pf->body + sizeof(pf->body) / 2, ev->stack,
@@ -163,7 +163,7 @@ static char *put_work(struct perfetto *pf, char *p, const struct event *ev)
 {
 	if (ev->number)
 		p = proto_u64(p, EVENT_CORRELATION, ev->number);
-	return put_fields(pf, put_scope(pf, p, ev), ev);
+	return put_fields(pf, perfetto_put_scope(pf, p, ev), ev);
 }
 
 static char *put_marker(struct perfetto *pf, char *p, const struct ct_marker *m)
@@ -179,7 +179,7 @@ static char *put_marker(struct perfetto *pf, char *p, const struct ct_marker *m)
 static char *put_details(struct perfetto *pf, char *p, const struct event *ev)
 {
 	switch (ev->rec->kind) {
-	case CT_CALL: return put_call(pf, p, ev);
+	case CT_CALL: return perfetto_put_call(pf, p, ev);
 	case CT_FOREIGN: return p;
 	case CT_MARKER: return put_marker(pf, p, (const struct ct_marker *)ev->rec);
 	}
@@ -218,7 +218,7 @@ static int add_slice(struct perfetto *pf, const struct event *ev)
 	perfetto_write_interned(&pf->w);
 	err = timeline_add(pf->timeline, tr, &span, pf->body);
 	if (!err && ev->rec->kind == CT_CALL)
-		err = add_memory(pf, ev);
+		err = perfetto_add_memory(pf, ev);
 	return err ? err : s.row;
 }
 

@@ -27,12 +27,12 @@ enum {
 	ARG_STRING = 17,
 };
 
-static char *put_name(struct perfetto_writer *w, char *p, const char *name)
+static char *perfetto_args_put_name(struct perfetto_writer *w, char *p, const char *name)
 {
 	return proto_u64(p, ARG_NAME, perfetto_const_iid(w, PERFETTO_ARGS, name));
 }
 
-static char *put_string(struct perfetto_writer *w, char *p, const char *s, size_t n)
+static char *perfetto_args_put_string(struct perfetto_writer *w, char *p, const char *s, size_t n)
 {
 	return proto_u64(p, ARG_STRING,
 			 perfetto_iid(w, PERFETTO_STRINGS, s, n < STR_MAX ? n : STR_MAX));
@@ -42,7 +42,7 @@ char *perfetto_arg_u64(struct perfetto_writer *w, char *p, const char *name, uin
 {
 	char *begin = p = proto_open(p, EVENT_ANNOTATION);
 
-	p = proto_u64(put_name(w, p, name), ARG_UINT, v);
+	p = proto_u64(perfetto_args_put_name(w, p, name), ARG_UINT, v);
 	return proto_close(begin, p);
 }
 
@@ -50,7 +50,7 @@ char *perfetto_arg_bool(struct perfetto_writer *w, char *p, const char *name, bo
 {
 	char *begin = p = proto_open(p, EVENT_ANNOTATION);
 
-	p = proto_u64(put_name(w, p, name), ARG_BOOL, v);
+	p = proto_u64(perfetto_args_put_name(w, p, name), ARG_BOOL, v);
 	return proto_close(begin, p);
 }
 
@@ -59,7 +59,7 @@ char *perfetto_arg_str(struct perfetto_writer *w, char *p, const char *name, con
 {
 	char *begin = p = proto_open(p, EVENT_ANNOTATION);
 
-	p = put_string(w, put_name(w, p, name), s, n);
+	p = perfetto_args_put_string(w, perfetto_args_put_name(w, p, name), s, n);
 	return proto_close(begin, p);
 }
 
@@ -78,7 +78,7 @@ static char *put_frame(struct perfetto_writer *w, char *p, const struct stack_fr
 		n = snprintf(text, sizeof(text), "%.1000s (%.900s:%u)", name, f->file, f->line);
 	else
 		n = snprintf(text, sizeof(text), "%.2000s", name);
-	return put_string(w, p, text, (size_t)n);
+	return perfetto_args_put_string(w, p, text, (size_t)n);
 }
 
 char *perfetto_arg_stack(struct perfetto_writer *w, char *p, const char *end, const struct stack *s,
@@ -86,12 +86,13 @@ char *perfetto_arg_stack(struct perfetto_writer *w, char *p, const char *end, co
 {
 	char *begin = p = proto_open(p, EVENT_ANNOTATION), *element;
 
-	p = put_name(w, p, "stack");
+	p = perfetto_args_put_name(w, p, "stack");
 	for (uint32_t i = 0; i < s->nframes; i++) {
 		bool room = end - p >= ROOM;
 
 		element = p = proto_open(p, ARG_ARRAY);
-		p = room ? put_frame(w, p, s->frames[i], mangled) : put_string(w, p, "...", 3);
+		p = room ? put_frame(w, p, s->frames[i], mangled)
+			 : perfetto_args_put_string(w, p, "...", 3);
 		p = proto_close(element, p);
 		if (!room)
 			break;
@@ -100,7 +101,7 @@ char *perfetto_arg_stack(struct perfetto_writer *w, char *p, const char *end, co
 }
 
 /* The names of the bits that are set, with | between them; what has no name as one hex number. */
-static char *put_flags(struct perfetto_writer *w, char *p, const struct field *f)
+static char *perfetto_args_put_flags(struct perfetto_writer *w, char *p, const struct field *f)
 {
 	char text[FLAGS_MAX], *t = text;
 	const struct xlat_row *row;
@@ -122,7 +123,7 @@ static char *put_flags(struct perfetto_writer *w, char *p, const struct field *f
 			*t++ = '|';
 		t = put_hex(t, left);
 	}
-	return put_string(w, p, text, (size_t)(t - text));
+	return perfetto_args_put_string(w, p, text, (size_t)(t - text));
 }
 
 static char *put_dims(char *p, const uint32_t *dim)
@@ -144,7 +145,7 @@ static char *put_hex_bytes(struct perfetto_writer *w, char *p, const struct fiel
 		text[i * 2] = "0123456789abcdef"[(unsigned char)f->str[i] >> 4];
 		text[i * 2 + 1] = "0123456789abcdef"[f->str[i] & 15];
 	}
-	return put_string(w, p, text, n * 2);
+	return perfetto_args_put_string(w, p, text, n * 2);
 }
 
 static char *put_value(struct perfetto_writer *w, char *p, const struct field *f)
@@ -169,12 +170,12 @@ static char *put_value(struct perfetto_writer *w, char *p, const struct field *f
 		if (!name)
 			return proto_u64(p, ARG_INT, (uint64_t)f->i);
 		return proto_u64(p, ARG_STRING, perfetto_const_iid(w, PERFETTO_STRINGS, name));
-	case FIELD_FLAGS: return put_flags(w, p, f);
+	case FIELD_FLAGS: return perfetto_args_put_flags(w, p, f);
 	case FIELD_BOOL: return proto_u64(p, ARG_BOOL, f->u != 0);
 	case FIELD_FLOAT:
 	case FIELD_RATE: return proto_double(p, ARG_DOUBLE, f->f);
 	case FIELD_DIM3: return put_dims(p, f->dim);
-	case FIELD_STR: return put_string(w, p, f->str, f->str_len);
+	case FIELD_STR: return perfetto_args_put_string(w, p, f->str, f->str_len);
 	case FIELD_BYTES: return put_hex_bytes(w, p, f);
 	default: return proto_u64(p, ARG_STRING, perfetto_const_iid(w, PERFETTO_STRINGS, "?"));
 	}
@@ -209,7 +210,7 @@ char *perfetto_args(struct perfetto_writer *w, char *p, const char *end, const s
 					  : list[open] ? ARG_ARRAY
 						       : ARG_DICT);
 		if (f->name && !(open && list[open]))
-			p = put_name(w, p, field_key(f));
+			p = perfetto_args_put_name(w, p, field_key(f));
 		if (opens) {
 			begins[++open] = begin;
 			list[open] = f->is_list;

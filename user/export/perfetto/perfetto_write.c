@@ -109,7 +109,8 @@ void perfetto_write_clocks(struct perfetto_writer *w, uint64_t monotonic_ns, uin
 }
 
 /* A string of untrusted bytes, cut where it is long. */
-static char *put_text(struct perfetto_writer *w, char *p, uint32_t field, const char *s)
+static char *perfetto_write_put_text(struct perfetto_writer *w, char *p, uint32_t field,
+				     const char *s)
 {
 	w->scratch.len = 0;
 	text_utf8(&w->scratch, s, strnlen(s, TRACK_NAME_MAX));
@@ -127,13 +128,13 @@ void perfetto_write_track(struct perfetto_writer *w, const struct perfetto_track
 	if (t->parent)
 		p = proto_u64(p, TRACK_PARENT, t->parent);
 	if (t->name)
-		p = put_text(w, p, TRACK_NAME, t->name);
+		p = perfetto_write_put_text(w, p, TRACK_NAME, t->name);
 	if (t->description)
-		p = put_text(w, p, TRACK_TEXT, t->description);
+		p = perfetto_write_put_text(w, p, TRACK_TEXT, t->description);
 	if (t->process) {
 		part = p = proto_open(p, TRACK_PROCESS);
 		p = proto_u64(p, 1, t->pid);
-		p = put_text(w, p, 6, t->process);
+		p = perfetto_write_put_text(w, p, 6, t->process);
 		p = proto_close(part, p);
 	}
 	if (t->thread) {
@@ -141,7 +142,7 @@ void perfetto_write_track(struct perfetto_writer *w, const struct perfetto_track
 		p = proto_u64(p, 1, t->pid);
 		p = proto_u64(p, 2, t->tid);
 		if (*t->thread)
-			p = put_text(w, p, 5, t->thread);
+			p = perfetto_write_put_text(w, p, 5, t->thread);
 		p = proto_close(part, p);
 	}
 	if (t->counter) {
@@ -149,7 +150,7 @@ void perfetto_write_track(struct perfetto_writer *w, const struct perfetto_track
 		if (t->unit)
 			p = proto_u64(p, 3, t->unit);
 		if (t->unit_name && *t->unit_name)
-			p = put_text(w, p, 6, t->unit_name);
+			p = perfetto_write_put_text(w, p, 6, t->unit_name);
 		p = proto_close(part, p);
 	}
 	p = proto_close(track, p);
@@ -221,8 +222,8 @@ void perfetto_write_interned(struct perfetto_writer *w)
 /* ---- strings ---- */
 
 /* The number of the bytes, from 1 on; 0: no memory. */
-static uint32_t intern(struct perfetto_writer *w, enum perfetto_dict dict, const void *s, size_t n,
-		       bool *is_new)
+static uint32_t perfetto_write_intern(struct perfetto_writer *w, enum perfetto_dict dict,
+				      const void *s, size_t n, bool *is_new)
 {
 	struct strings *d = &w->dicts[dict];
 	uint32_t before = d->n, number = strings_add(d, s, n);
@@ -257,7 +258,7 @@ static void intern_add(struct perfetto_writer *w, enum perfetto_dict dict, uint3
 uint32_t perfetto_iid(struct perfetto_writer *w, enum perfetto_dict dict, const char *s, size_t n)
 {
 	bool is_new;
-	uint32_t iid = intern(w, dict, s, n, &is_new);
+	uint32_t iid = perfetto_write_intern(w, dict, s, n, &is_new);
 
 	if (!iid || !is_new)
 		return iid;
@@ -291,7 +292,7 @@ static uint32_t message_iid(struct perfetto_writer *w, enum perfetto_dict dict, 
 			    size_t n)
 {
 	bool is_new;
-	uint32_t iid = intern(w, dict, fields, n, &is_new);
+	uint32_t iid = perfetto_write_intern(w, dict, fields, n, &is_new);
 
 	if (iid && is_new)
 		intern_add(w, dict, iid, fields, n, true);
@@ -327,7 +328,7 @@ uint32_t perfetto_stack_iid(struct perfetto_writer *w, const struct stack *s, bo
 	char *fields, *p;
 	bool is_new;
 
-	iid = intern(w, PERFETTO_STACKS, &s->id, sizeof(s->id), &is_new);
+	iid = perfetto_write_intern(w, PERFETTO_STACKS, &s->id, sizeof(s->id), &is_new);
 	if (!iid || !is_new)
 		return iid;
 	p = fields = malloc((size_t)n * PROTO_FIELD_MAX + 1);

@@ -16,6 +16,7 @@
 
 #include "../../event/device.h"
 #include "../../flow/sink.h"
+#include "../../render/table.h"
 
 struct count {
 	uint64_t calls, errors, ns;
@@ -83,7 +84,7 @@ struct line {
 	const char *name;
 };
 
-static int by_time(const void *pa, const void *pb)
+static int count_by_time(const void *pa, const void *pb)
 {
 	const struct line *a = pa, *b = pb;
 
@@ -96,7 +97,7 @@ static int by_time(const void *pa, const void *pb)
 	return strcmp(a->name, b->name);
 }
 
-static int by_name(const void *pa, const void *pb)
+static int count_by_name(const void *pa, const void *pb)
 {
 	const struct line *a = pa, *b = pb;
 
@@ -109,25 +110,80 @@ static void sort(struct line *lines, int n, uint8_t by)
 		lines[i].first = by == SINK_COUNT_BY_CALLS    ? lines[i].n.calls
 				 : by == SINK_COUNT_BY_ERRORS ? lines[i].n.errors
 							      : 0;
-	qsort(lines, (size_t)n, sizeof(*lines), by == SINK_COUNT_BY_NAME ? by_name : by_time);
+	qsort(lines, (size_t)n, sizeof(*lines),
+	      by == SINK_COUNT_BY_NAME ? count_by_name : count_by_time);
 }
 
-static void print_line(struct out *o, const struct line *l, uint64_t all_ns)
+#define DEVICES 1u /* what the lines are about; else calls */
+
+/* The context of the table is the time of all lines. */
+static struct cell line_percent(const struct table_at *at)
 {
-	char calls[32], errors[32], margin[96];
-	double percent = all_ns ? 100.0 * (double)l->n.ns / (double)all_ns : 0.0;
+	uint64_t all_ns = *(const uint64_t *)at->ctx;
+
+	return cell_real(all_ns ? (double)((const struct line *)at->row)->n.ns / (double)all_ns
+				: 0);
+}
+
+TABLE_GET(line_seconds, struct line, l, cell_real((double)l->n.ns / 1e9))
+TABLE_GET(line_each, struct line, l,
+	  cell_real(l->n.calls ? (double)l->n.ns / 1e3 / (double)l->n.calls : 0))
+
+static const char *show_calls(const struct table_at *at, char buf[TABLE_CELL])
+{
+	const struct line *l = at->row;
+
+	return muted_number(buf, TABLE_CELL, l->n.calls, &l->n.unseen);
+}
+
+static const char *show_errors(const struct table_at *at, char buf[TABLE_CELL])
+{
+	const struct line *l = at->row;
+
+	return l->n.errors ? muted_failures(buf, TABLE_CELL, l->n.errors, &l->n.unseen) : "";
+}
+
+static void write_name(struct out *o, const struct table_at *at)
+{
+	const struct line *l = at->row;
+	char margin[96];
 
 	muted_margin(margin, sizeof(margin), l->n.calls, &l->n.unseen);
-	out_fmt(o, "%6.2f %11.6f %11.0f ", percent, (double)l->n.ns / 1e9,
-		l->n.calls ? (double)l->n.ns / 1e3 / (double)l->n.calls : 0.0);
-	out_fmt(o, "%9s ", muted_number(calls, sizeof(calls), l->n.calls, &l->n.unseen));
-	out_fmt(o, "%9s ",
-		l->n.errors ? muted_failures(errors, sizeof(errors), l->n.errors, &l->n.unseen)
-			    : "");
-	out_fmt(o, "%s%s%s\n", l->name, *margin ? "  calls" : "", margin);
+	out_fmt(o, "%s%s%s", l->name, *margin ? "  calls" : "", margin);
 }
 
-static const char rule[] = "------ ----------- ----------- --------- --------- ----------------\n";
+/* clang-format off */
+static const struct table_column columns[] = {
+	{ .head = "% time", .text = 1, .width = 6, .unit = TABLE_SHARE, .digits = 2, .get = line_percent },
+	{ .head = "seconds", .text = 2, .width = 11, .unit = TABLE_FIXED, .digits = 6, .get = line_seconds },
+	{ .head = "usecs/call", .text = 3, .width = 11, .unit = TABLE_FIXED, .unless = DEVICES, .get = line_each },
+	{ .head = "usecs/each", .text = 3, .width = 11, .unit = TABLE_FIXED, .needs = DEVICES, .get = line_each },
+	{ .head = "calls", .text = 4, .width = 9, .unless = DEVICES, .show = show_calls },
+	{ .head = "number", .text = 4, .width = 9, .needs = DEVICES, .show = show_calls },
+	{ .head = "errors", .text = 5, .width = 9, .unless = DEVICES, .show = show_errors },
+	{ .head = "", .text = 5, .width = 9, .needs = DEVICES, .show = show_errors },
+	{ .head = "function", .text = 6, .width = -1, .unless = DEVICES, .write = write_name },
+	{ .head = "on devices", .text = 6, .width = -1, .needs = DEVICES, .write = write_name },
+};
+/* clang-format on */
+
+/* The lines, sorted, and their sum. */
+static void print_lines(struct out *o, uint32_t about, struct line *lines, int n, uint8_t by,
+			const struct line *total)
+{
+	static const char rule[] =
+		"------ ----------- ----------- --------- --------- ----------------\n";
+	struct table t = TABLE_OF(columns, about, &total->n.ns);
+
+	t.edge = true;
+	sort(lines, n, by);
+	table_text_heads(&t, o);
+	out_str(o, rule);
+	for (int i = 0; i < n; i++)
+		table_text_row(&t, o, &lines[i]);
+	out_str(o, rule);
+	table_text_row(&t, o, total);
+}
 
 static void add_line(struct line *lines, int *n, const struct count *c, const char *name)
 {
@@ -159,13 +215,8 @@ static void print_devices(const struct counts *counts, struct out *o, uint8_t by
 		total.n.calls += lines[i].n.calls;
 		total.n.ns += lines[i].n.ns;
 	}
-	sort(lines, n, by);
-	out_fmt(o, "\n%6s %11s %11s %9s %9s %s\n%s", "% time", "seconds", "usecs/each", "number",
-		"", "on devices", rule);
-	for (int i = 0; i < n; i++)
-		print_line(o, &lines[i], total.n.ns);
-	out_str(o, rule);
-	print_line(o, &total, total.n.ns);
+	out_char(o, '\n');
+	print_lines(o, DEVICES, lines, n, by, &total);
 }
 
 /* Calls that had no records of their own. */
@@ -205,15 +256,9 @@ static int count_close(struct sink *s, const struct sink_end *end)
 		total.n.ns += counts->of[i].ns;
 		muted_add_unseen(&total.n.unseen, &counts->of[i].unseen);
 	}
-	sort(lines, n, s->opts->look.counts_by);
 	if (s->opts->look.counts && !s->opts->look.counts_only)
 		out_char(o, '\n');
-	out_fmt(o, "%6s %11s %11s %9s %9s %s\n%s", "% time", "seconds", "usecs/call", "calls",
-		"errors", "function", rule);
-	for (int i = 0; i < n; i++)
-		print_line(o, &lines[i], total.n.ns);
-	out_str(o, rule);
-	print_line(o, &total, total.n.ns);
+	print_lines(o, 0, lines, n, s->opts->look.counts_by, &total);
 	print_devices(counts, o, s->opts->look.counts_by);
 	free(lines);
 	free(counts);

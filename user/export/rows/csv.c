@@ -58,7 +58,7 @@ static void put_quoted(struct csv *c, const char *s, size_t n)
 }
 
 /* What was written into the cell's text. */
-static void put_text(struct csv *c)
+static void csv_put_text(struct csv *c)
 {
 	if (c->cell.len && !c->cell.bad)
 		put_quoted(c, c->cell.s, c->cell.len);
@@ -76,12 +76,12 @@ static void put_cell(struct csv *c, const struct cell *cell)
 	case CELL_MADE: put_quoted(c, c->cells.made.s + cell->u, cell->max); break;
 	case CELL_RAW:
 		text_plain(&c->cell, cell->s, cell->max);
-		put_text(c);
+		csv_put_text(c);
 		break;
 	case CELL_STACK:
 		if (columns_stack_new(c->written, cell->stack))
 			columns_stack(&c->cell, c->cells.o, cell->stack);
-		put_text(c);
+		csv_put_text(c);
 		break;
 	}
 }

@@ -146,7 +146,7 @@ static void put_lost(struct sink *s, const struct event *ev)
 		loss_name((enum ct_loss)l->cause));
 }
 
-static void put_call(struct sink *s, const struct event *ev)
+static void cupti_put_call(struct sink *s, const struct event *ev)
 {
 	const struct ct_call *call = (const struct ct_call *)ev->rec;
 	const struct api_func *f = &api_funcs[call->func];
@@ -190,7 +190,7 @@ static void put_kernel_name(struct cupti *c, struct out *o, const struct event *
 		out_str(o, "?");
 }
 
-static void put_kernel(struct sink *s, const struct event *ev)
+static void cupti_put_kernel(struct sink *s, const struct event *ev)
 {
 	out_str(s->opts->out, "KERNEL \"");
 	put_kernel_name(s->priv, s->opts->out, ev);
@@ -271,11 +271,11 @@ static const struct cupti_row {
 	void (*put)(struct sink *, const struct event *);
 	bool pair; /* the correlation id stands twice, as in CUPTI's sample */
 } rows[CT_KIND_END] = {
-	[CT_KERNEL] = { put_kernel },	[CT_COPY] = { put_copy, true },
-	[CT_SET] = { put_set, true },	[CT_GRAPH] = { put_graph },
-	[CT_SYNC] = { put_sync },	[CT_MEMORY] = { put_memory },
-	[CT_MANAGED] = { put_managed }, [CT_CALL] = { put_call },
-	[CT_LOST] = { put_lost },	[CT_OVERHEAD] = { put_overhead },
+	[CT_KERNEL] = { cupti_put_kernel }, [CT_COPY] = { put_copy, true },
+	[CT_SET] = { put_set, true },	    [CT_GRAPH] = { put_graph },
+	[CT_SYNC] = { put_sync },	    [CT_MEMORY] = { put_memory },
+	[CT_MANAGED] = { put_managed },	    [CT_CALL] = { cupti_put_call },
+	[CT_LOST] = { put_lost },	    [CT_OVERHEAD] = { put_overhead },
 	[CT_MARKER] = { put_marker },
 };
 

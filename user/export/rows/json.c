@@ -122,7 +122,7 @@ static const struct func_text *func_text(struct json_sink *j, unsigned int func)
 }
 
 /* {"type":"call","start_ns":1,"duration_ns":2,"pid":3,"tid":4,"process":"x" */
-static void put_head(struct json_sink *j, const char *type, const struct event *ev, bool dur)
+static void json_put_head(struct json_sink *j, const char *type, const struct event *ev, bool dur)
 {
 	const struct proc_text *t = proc_text(j, ev->proc);
 	char *p = j->w.p;
@@ -181,7 +181,7 @@ static void put_cut(struct row *w, const struct field *f, int n)
 		*w->p++ = ']';
 }
 
-static void put_kernel(struct json_sink *j, const struct kernel_name *k)
+static void json_put_kernel(struct json_sink *j, const struct kernel_name *k)
 {
 	uint64_t key = texts_key(k, k->source << 1 | k->cut);
 	const struct text *text = texts_find(j->kernels, key, k->mangled);
@@ -249,7 +249,7 @@ static char *put_place(char *p, const struct event *ev)
 }
 
 /* Writes the innermost scope around a call or the call that caused device work. */
-static void put_scope(struct json_sink *j, const struct event *ev)
+static void json_put_scope(struct json_sink *j, const struct event *ev)
 {
 	struct row *w = &j->w;
 
@@ -279,17 +279,17 @@ static void call_line(struct json_sink *j, const struct sink_opts *o, const stru
 	if (n && f[n - 1].name && !entry && !open_end && !(c->h.flags & CT_F_UNFINISHED) &&
 	    !strcmp(f[n - 1].name, "returned"))
 		ret = &f[--n];
-	put_head(j,
-		 entry			     ? "enter"
-		 : c->h.flags & CT_F_PENDING ? "pending"
-					     : "call",
-		 ev, !entry && !open_end && !before);
+	json_put_head(j,
+		      entry			  ? "enter"
+		      : c->h.flags & CT_F_PENDING ? "pending"
+						  : "call",
+		      ev, !entry && !open_end && !before);
 	w->p = put_mem(w->p, t->text, t->len);
 	json_fields(w, f, n);
 	row_room(w, JSON_ROOM);
 	*w->p++ = '}';
 	if (ev->kernel)
-		put_kernel(j, ev->kernel);
+		json_put_kernel(j, ev->kernel);
 	row_room(w, JSON_ROOM);
 	if (ret)
 		put_result(w, ret, c->ret);
@@ -308,7 +308,7 @@ static void call_line(struct json_sink *j, const struct sink_opts *o, const stru
 	if (c->depth)
 		w->p = put_u64(put_lit(w->p, ",\"depth\":"), c->depth);
 	w->p = put_place(w->p, ev);
-	put_scope(j, ev);
+	json_put_scope(j, ev);
 	if (ev->stack)
 		put_stack(j, o, ev->stack);
 }
@@ -331,19 +331,19 @@ static void fields_line(struct json_sink *j, const struct sink_opts *o, const st
 			j->w.p = put_u64(put_lit(j->w.p, ",\"duration_ns\":"),
 					 about_duration_ns(ev->rec));
 	} else {
-		put_head(j, type, ev, kind_is(kind, KIND_TIMED));
+		json_put_head(j, type, ev, kind_is(kind, KIND_TIMED));
 	}
 	if (kind == CT_KERNEL)
 		put_kernel_name(j, o, ev);
 	if (ev->kernel)
-		put_kernel(j, ev->kernel);
+		json_put_kernel(j, ev->kernel);
 	row_room(&j->w, JSON_ROOM);
 	if (n)
 		*j->w.p++ = ',';
 	json_fields(&j->w, f, n);
 	row_room(&j->w, JSON_ROOM);
 	j->w.p = put_gpu(j->w.p, ev);
-	put_scope(j, ev);
+	json_put_scope(j, ev);
 	if (ev->stack)
 		put_stack(j, o, ev->stack);
 }
@@ -357,7 +357,7 @@ static void foreign_line(struct json_sink *j, const struct sink_opts *o, const s
 	struct row *w = &j->w;
 
 	(void)o;
-	put_head(j, "foreign", ev, returned);
+	json_put_head(j, "foreign", ev, returned);
 	w->p = put_lit(w->p, ",\"domain\":");
 	json_string(w, name + f->name_len, f->domain_len);
 	w->p = put_lit(w->p, ",\"name\":");
@@ -381,7 +381,7 @@ static void muted_line(struct json_sink *j, const struct sink_opts *o, const str
 	struct row *w = &j->w;
 
 	(void)o;
-	put_head(j, "muted", ev, true);
+	json_put_head(j, "muted", ev, true);
 	w->p = put_lit(w->p, ",\"domain\":");
 	json_string(w, m->text, m->domain_len);
 	w->p = put_lit(w->p, ",\"name\":");
@@ -439,8 +439,8 @@ static int json_open(struct sink *s, const struct sink_opts *opts)
 	j->kernels = texts_open();
 	j->stacks = texts_open();
 	out_fmt(opts->out,
-		"{\"type\":\"schema\",\"schema\":\"cudatrace-trace\",\"version\":%s,"
-		"\"cudatrace\":\"%s\",\"start_ns\":%llu}\n",
+		"{\"type\":\"schema\",\"schema\":\"cudatrace-trace\",\"version\":%s,\"cudatrace\":"
+		"\"%s\",\"start_ns\":%llu}\n",
 		SINK_NAMES_VERSION, opts->version ? opts->version : "",
 		(unsigned long long)opts->start_ns);
 	return j->kernels && j->stacks ? order_open(&j->order, opts) : -ENOMEM;

@@ -8,7 +8,7 @@
 #include "table_values.h"
 
 /* A word, or the number where there is none: ", 12". */
-static char *put_word(char *p, const char *before, uint32_t v, const char *word)
+static char *table_collective_put_word(char *p, const char *before, uint32_t v, const char *word)
 {
 	if (v == CT_UNKNOWN)
 		return p;
@@ -21,13 +21,13 @@ static char *put_what(char *p, const struct ct_collective *c)
 	char size[32];
 
 	p = put_u64(put_lit(p, "count="), c->count);
-	p = put_word(p, scope_datatype(c->datatype) ? " " : " type ", c->datatype,
-		     scope_datatype(c->datatype));
-	p = put_word(p, scope_op(c->op) ? " " : " op ", c->op, scope_op(c->op));
+	p = table_collective_put_word(p, scope_datatype(c->datatype) ? " " : " type ", c->datatype,
+				      scope_datatype(c->datatype));
+	p = table_collective_put_word(p, scope_op(c->op) ? " " : " op ", c->op, scope_op(c->op));
 	if (c->bytes)
 		p = put_str(put_lit(p, ", "), print_bytes(size, sizeof(size), (double)c->bytes));
-	p = put_word(p, ", root ", c->root, NULL);
-	p = put_word(p, ", peer ", c->peer, NULL);
+	p = table_collective_put_word(p, ", root ", c->root, NULL);
+	p = table_collective_put_word(p, ", peer ", c->peer, NULL);
 	return put_lit(p, ", ");
 }
 

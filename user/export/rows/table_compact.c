@@ -17,7 +17,7 @@ static const int most[COMPACT_COLUMNS] = {
 };
 
 /* How wide the column is with a value of so many characters; it remembers. */
-static int learn(struct compact *c, enum compact_column column, int chars)
+static int table_compact_learn(struct compact *c, enum compact_column column, int chars)
 {
 	int *width = &c->widths[column];
 
@@ -36,7 +36,7 @@ static char *spaces(char *p, int n)
 char *compact_cell(struct compact *c, char *p, enum compact_column column, const char *s, size_t n,
 		   bool right)
 {
-	int width = learn(c, column, (int)n);
+	int width = table_compact_learn(c, column, (int)n);
 
 	if (right)
 		p = spaces(p, width - (int)n);
@@ -63,7 +63,7 @@ char *compact_name(struct compact *c, char *p, enum compact_column column, const
 		s += len;
 		n -= (size_t)len;
 	}
-	return put_char(spaces(p, learn(c, column, chars) - chars), ' ');
+	return put_char(spaces(p, table_compact_learn(c, column, chars) - chars), ' ');
 }
 
 /* ---- the name of a process ---- */
@@ -74,7 +74,7 @@ struct word {
 };
 
 /* The next argument of a command line, whose arguments NUL bytes separate. */
-static bool next(struct word *w, const char **at, const char *end)
+static bool table_compact_next(struct word *w, const char **at, const char *end)
 {
 	if (*at >= end)
 		return false;
@@ -100,11 +100,11 @@ static struct word without_folder(struct word w)
 /* The script or module of Python's command line; false: it has none. */
 static bool script(struct word *found, const char *at, const char *end)
 {
-	while (next(found, &at, end)) {
+	while (table_compact_next(found, &at, end)) {
 		if (is(found, "-m"))
-			return next(found, &at, end);
+			return table_compact_next(found, &at, end);
 		if (is(found, "-W") || is(found, "-X"))
-			next(found, &at, end);
+			table_compact_next(found, &at, end);
 		else if (is(found, "-c") || is(found, "-"))
 			return false;
 		else if (found->n && *found->s != '-')
@@ -120,7 +120,7 @@ const char *compact_process(const struct process *proc, size_t *n)
 	struct word program, name;
 
 	*n = strnlen(proc->comm, CT_COMM_LEN);
-	if (!at || !next(&program, &at, end))
+	if (!at || !table_compact_next(&program, &at, end))
 		return proc->comm;
 	name = without_folder(program);
 	if (name.n >= 6 && !memcmp(name.s, "python", 6) && script(&program, at, end))
@@ -136,7 +136,7 @@ const char *compact_process(const struct process *proc, size_t *n)
 char *compact_took(struct compact *c, char *p, uint64_t ns, bool slow, bool color)
 {
 	char text[32], *end = table_duration(text, ns);
-	int width = learn(c, COMPACT_TOOK, (int)(end - text));
+	int width = table_compact_learn(c, COMPACT_TOOK, (int)(end - text));
 
 	p = spaces(p, width - (int)(end - text));
 	if (slow && color)

@@ -30,7 +30,7 @@ struct table_groups *table_groups_open(void)
 	return calloc(1, sizeof(struct table_groups));
 }
 
-static void forget(struct table_groups *g)
+static void table_groups_forget(struct table_groups *g)
 {
 	for (size_t i = 0; i < g->n; i++) {
 		text_free(&g->groups[i].key);
@@ -45,7 +45,7 @@ void table_groups_close(struct table_groups *g)
 {
 	if (!g)
 		return;
-	forget(g);
+	table_groups_forget(g);
 	free(g->groups);
 	free(g);
 }
@@ -59,8 +59,8 @@ static struct group *group_find(struct table_groups *g, const struct text *key)
 	return NULL;
 }
 
-static struct group *make(struct table_groups *g, const struct text *key, struct text *row,
-			  struct text *below)
+static struct group *table_groups_make(struct table_groups *g, const struct text *key,
+				       struct text *row, struct text *below)
 {
 	struct group *one = array_add(g->groups, g->n);
 
@@ -79,7 +79,7 @@ int table_groups_add(struct table_groups *g, const struct text *key, uint32_t pi
 	struct group *one = group_find(g, key);
 
 	if (!one)
-		one = make(g, key, row, below);
+		one = table_groups_make(g, key, row, below);
 	if (!one || !array_room(one->threads, one->n))
 		return -ENOMEM;
 	one->threads[one->n++] = (struct thread){ pid, tid };
@@ -164,5 +164,5 @@ void table_groups_write(struct table_groups *g, struct out *out)
 			write_threads(one, out);
 		out_mem(out, one->below.s, one->below.len);
 	}
-	forget(g);
+	table_groups_forget(g);
 }

@@ -37,7 +37,7 @@ static char *put_escaped(char *p, const char *s, size_t n)
 	return p;
 }
 
-static void put_string(struct row *w, const struct field *f)
+static void table_values_put_string(struct row *w, const struct field *f)
 {
 	size_t n = f->str_len < STR_MAX ? f->str_len : STR_MAX;
 
@@ -49,7 +49,7 @@ static void put_string(struct row *w, const struct field *f)
 		w->p = put_lit(w->p, "...");
 }
 
-static void put_bytes(struct row *w, const struct field *f)
+static void table_values_put_bytes(struct row *w, const struct field *f)
 {
 	size_t n = f->str_len < STR_MAX ? f->str_len : STR_MAX;
 
@@ -63,7 +63,7 @@ static void put_bytes(struct row *w, const struct field *f)
 }
 
 /* 0x5 (cudaStreamNonBlocking|0x4): bits that have no name are never dropped. */
-static void put_flags(struct row *w, const struct field *f)
+static void table_values_put_flags(struct row *w, const struct field *f)
 {
 	uint64_t left = f->u;
 	const struct xlat_row *row;
@@ -96,7 +96,7 @@ static char *put_enum(char *p, const struct field *f)
 	return put_char(p, ')');
 }
 
-static char *put_word(char *p, const struct field *f)
+static char *table_values_put_word(char *p, const struct field *f)
 {
 	const char *name = xlat_name(f->xlat, f->i);
 
@@ -200,15 +200,15 @@ void table_value(struct row *w, const struct field *f, bool per_thread)
 	case FIELD_STREAM: w->p = put_stream(w->p, f->u, per_thread); break;
 	case FIELD_ENUM: w->p = put_enum(w->p, f); break;
 	case FIELD_ERROR: w->p = put_error(w->p, f); break;
-	case FIELD_FLAGS: put_flags(w, f); break;
+	case FIELD_FLAGS: table_values_put_flags(w, f); break;
 	case FIELD_BOOL: w->p = f->u ? put_lit(w->p, "true") : put_lit(w->p, "false"); break;
 	case FIELD_FLOAT: w->p += snprintf(w->p, 40, "%.7g", f->f); break;
-	case FIELD_WORD: w->p = put_word(w->p, f); break;
+	case FIELD_WORD: w->p = table_values_put_word(w->p, f); break;
 	case FIELD_DURATION: w->p = table_duration(w->p, f->u); break;
 	case FIELD_RATE: w->p += snprintf(w->p, 40, "%.4g GB/s", f->f / 1e9); break;
 	case FIELD_DIM3: w->p = put_dim3(w->p, f->dim); break;
-	case FIELD_STR: put_string(w, f); break;
-	case FIELD_BYTES: put_bytes(w, f); break;
+	case FIELD_STR: table_values_put_string(w, f); break;
+	case FIELD_BYTES: table_values_put_bytes(w, f); break;
 	default: *w->p++ = '?'; break;
 	}
 }

@@ -13,7 +13,7 @@
 
 #include "timeline.h"
 #include "../../util/table/array.h"
-#include "../../util/table/keyed.h"
+#include "../../util/table/hashmap.h"
 
 #define CUT_EVERY_NS (TIMELINE_HOLD_NS / 8)
 #define TRACKS_MAX (128u << 10)
@@ -39,9 +39,9 @@ struct open {
 struct timeline {
 	const struct timeline_ops *ops;
 	void *ctx;
-	struct keyed tracks; /* struct kept_track, in the order of their making */
+	struct hashmap tracks; /* struct kept_track, in the order of their making */
 	struct timeline_track *last;
-	struct keyed arrows;
+	struct hashmap arrows;
 	struct open *open; /* TIMELINE_LANES of them, for the track that is handed on */
 	uint64_t newest_ns, cut_ns;
 	size_t held; /* bytes allocated for what is held */
@@ -53,7 +53,7 @@ struct timeline {
 /* Notes that a target is held. */
 static int arrow_add(struct timeline *t, uint64_t id)
 {
-	struct arrow *a = keyed_get(&t->arrows, &id, &(bool){ false });
+	struct arrow *a = hashmap_get(&t->arrows, &id, &(bool){ false });
 
 	if (!a)
 		return -ENOMEM;
@@ -64,11 +64,11 @@ static int arrow_add(struct timeline *t, uint64_t id)
 /* Notes that a target is handed on. True: its arrow is drawn. */
 static bool arrow_end(struct timeline *t, uint64_t id)
 {
-	struct arrow *a = keyed_look(&t->arrows, &id);
+	struct arrow *a = hashmap_look(&t->arrows, &id);
 	bool begun = a && a->begun;
 
 	if (a && !--a->targets)
-		keyed_remove(&t->arrows, a);
+		hashmap_remove(&t->arrows, a);
 	return begun;
 }
 
@@ -85,7 +85,7 @@ static bool arrow_of(struct timeline *t, const struct timeline_span *s)
 		t->no_arrow++;
 		return false;
 	}
-	a = keyed_look(&t->arrows, &s->arrow);
+	a = hashmap_look(&t->arrows, &s->arrow);
 	if (a)
 		a->begun = true;
 	return a;
@@ -95,7 +95,7 @@ static bool arrow_of(struct timeline *t, const struct timeline_span *s)
 
 static struct timeline_track *track_at(const struct timeline *t, size_t i)
 {
-	return ((const struct kept_track *)keyed_at(&t->tracks, i))->track;
+	return ((const struct kept_track *)hashmap_at(&t->tracks, i))->track;
 }
 
 static void tracks_forget(struct timeline *t)
@@ -106,7 +106,7 @@ static void tracks_forget(struct timeline *t)
 		free(track_at(t, i)->lanes);
 		free(track_at(t, i));
 	}
-	keyed_clear(&t->tracks);
+	hashmap_clear(&t->tracks);
 	t->last = NULL;
 	t->held = 0;
 }
@@ -118,7 +118,7 @@ struct timeline_track *timeline_track(struct timeline *t, const struct timeline_
 
 	if (tr && !memcmp(&tr->key, key, sizeof(*key)))
 		return tr;
-	kept = keyed_look(&t->tracks, key);
+	kept = hashmap_look(&t->tracks, key);
 	if (kept)
 		return t->last = kept->track;
 	/* so many threads have come and gone that their tracks take too much memory: forget all;
@@ -129,7 +129,7 @@ struct timeline_track *timeline_track(struct timeline *t, const struct timeline_
 		tracks_forget(t);
 	}
 	tr = calloc(1, sizeof(*tr));
-	kept = tr ? keyed_get(&t->tracks, key, &(bool){ false }) : NULL;
+	kept = tr ? hashmap_get(&t->tracks, key, &(bool){ false }) : NULL;
 	if (!kept) {
 		free(tr);
 		return NULL;
@@ -205,13 +205,15 @@ static struct timeline_lane *add_lane(struct timeline *t, struct timeline_track 
 	return array_add(tr->lanes, tr->nlanes);
 }
 
-static bool fits(const struct timeline_lane *l, const struct open *o, const struct timeline_span *s)
+static bool timeline_fits(const struct timeline_lane *l, const struct open *o,
+			  const struct timeline_span *s)
 {
 	return s->start_ns >= l->last_ns &&
 	       (!o->n || (o->n < TIMELINE_DEPTH && s->end_ns <= o->ends[o->n - 1]));
 }
 
-static int place(struct timeline *t, struct timeline_track *tr, const struct timeline_span *s)
+static int timeline_place(struct timeline *t, struct timeline_track *tr,
+			  const struct timeline_span *s)
 {
 	struct timeline_lane *l = NULL;
 	int lane, err;
@@ -220,7 +222,8 @@ static int place(struct timeline *t, struct timeline_track *tr, const struct tim
 		err = end_until(t, tr, lane, s->start_ns);
 		if (err)
 			return err;
-		if (s->what == TIMELINE_VALUE || fits(&tr->lanes[lane], &t->open[lane], s)) {
+		if (s->what == TIMELINE_VALUE ||
+		    timeline_fits(&tr->lanes[lane], &t->open[lane], s)) {
 			l = &tr->lanes[lane];
 			break;
 		}
@@ -248,7 +251,7 @@ static int place(struct timeline *t, struct timeline_track *tr, const struct tim
 }
 
 /* Forgets the first n spans; their memory is freed if it is much. */
-static void forget(struct timeline *t, struct timeline_track *tr, uint32_t n)
+static void timeline_forget(struct timeline *t, struct timeline_track *tr, uint32_t n)
 {
 	size_t from = SIZE_MAX, room, left;
 	uint32_t cap;
@@ -273,7 +276,7 @@ static void forget(struct timeline *t, struct timeline_track *tr, uint32_t n)
 }
 
 /* Hands on the spans of one track that are over at `cut_ns`. */
-static int hand_on(struct timeline *t, struct timeline_track *tr, uint64_t cut_ns)
+static int timeline_hand_on(struct timeline *t, struct timeline_track *tr, uint64_t cut_ns)
 {
 	uint32_t i = 0;
 	int err = 0;
@@ -290,12 +293,12 @@ static int hand_on(struct timeline *t, struct timeline_track *tr, uint64_t cut_n
 
 		if (s->end_ns > cut_ns || s->after_ns > cut_ns)
 			break;
-		err = place(t, tr, s);
+		err = timeline_place(t, tr, s);
 	}
 	for (int lane = 0; lane < tr->nlanes && !err; lane++)
 		err = end_until(t, tr, lane, UINT64_MAX);
 	if (i)
-		forget(t, tr, i);
+		timeline_forget(t, tr, i);
 	return err;
 }
 
@@ -306,7 +309,7 @@ static int cut(struct timeline *t, uint64_t cut_ns)
 	for (int late = 0; late < 2; late++)
 		for (size_t i = 0; i < t->tracks.n && !err; i++)
 			if (!(track_at(t, i)->key.kind & TIMELINE_EARLY) == (late != 0))
-				err = hand_on(t, track_at(t, i), cut_ns);
+				err = timeline_hand_on(t, track_at(t, i), cut_ns);
 	t->cut_ns = t->newest_ns;
 	return err;
 }
@@ -341,8 +344,8 @@ struct timeline *timeline_open(const struct timeline_ops *ops, void *ctx)
 	t->ops = ops;
 	t->ctx = ctx;
 	t->open = calloc(TIMELINE_LANES, sizeof(*t->open));
-	keyed_open_of(&t->tracks, struct kept_track, key, SIZE_MAX);
-	keyed_open_of(&t->arrows, struct arrow, id, SIZE_MAX);
+	hashmap_open_of(&t->tracks, struct kept_track, key, SIZE_MAX);
+	hashmap_open_of(&t->arrows, struct arrow, id, SIZE_MAX);
 	if (!t->open) {
 		timeline_close(t);
 		return NULL;
@@ -355,8 +358,8 @@ void timeline_close(struct timeline *t)
 	if (!t)
 		return;
 	tracks_forget(t);
-	keyed_close(&t->tracks);
-	keyed_close(&t->arrows);
+	hashmap_close(&t->tracks);
+	hashmap_close(&t->arrows);
 	free(t->open);
 	free(t);
 }

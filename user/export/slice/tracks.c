@@ -11,12 +11,12 @@
 void tracks_init(struct tracks *t)
 {
 	*t = (struct tracks){ .last = TRACKS_NONE };
-	keyed_open_of(&t->all, struct track, key, TRACKS_MAX);
+	hashmap_open_of(&t->all, struct track, key, TRACKS_MAX);
 }
 
 void tracks_free(struct tracks *t)
 {
-	keyed_close(&t->all);
+	hashmap_close(&t->all);
 }
 
 /* Fills in the key of the event's track; false: it has none. */
@@ -73,9 +73,9 @@ uint32_t tracks_find(struct tracks *t, const struct event *ev)
 
 	if (!track_key(&want, ev))
 		return TRACKS_NONE;
-	k = t->last < t->all.n ? keyed_at(&t->all, t->last) : NULL;
+	k = t->last < t->all.n ? hashmap_at(&t->all, t->last) : NULL;
 	if (!k || memcmp(&k->key, &want.key, sizeof(k->key)))
-		k = keyed_get(&t->all, &want.key, &made);
+		k = hashmap_get(&t->all, &want.key, &made);
 	if (!k) {
 		t->no_room++;
 		return TRACKS_NONE;

@@ -41,7 +41,7 @@ static int flame_event(struct sink *s, const struct event *ev)
 	return fold_event(s->priv, ev);
 }
 
-static int put_string(struct row *w, struct text *t, const char *s)
+static int flame_put_string(struct row *w, struct text *t, const char *s)
 {
 	size_t from = 0;
 
@@ -95,7 +95,7 @@ static int put_places(struct row *w, struct text *t, const struct sink_opts *o,
 	for (uint32_t i = 0; i < files.n && !err; i++) {
 		if (i)
 			*w->p++ = ',';
-		err = put_string(w, t, strings_get(&files, i));
+		err = flame_put_string(w, t, strings_get(&files, i));
 	}
 	*w->p++ = ']';
 	strings_free(&files);
@@ -111,7 +111,7 @@ static int put_names(struct row *w, struct text *t, const struct fold *f)
 	for (uint32_t i = 0; i < f->names.n; i++) {
 		if (i)
 			*w->p++ = ',';
-		err = put_string(w, t, fold_name(f, i).text);
+		err = flame_put_string(w, t, fold_name(f, i).text);
 		if (err)
 			return err;
 	}
@@ -158,10 +158,10 @@ static int put_data(struct row *w, const struct sink_opts *o, const struct fold 
 	text_mem(&title, "", 1);
 
 	w->p = put_lit(w->p, "{\"version\":");
-	err = put_string(w, &t, o->version ? o->version : "");
+	err = flame_put_string(w, &t, o->version ? o->version : "");
 	w->p = put_lit(w->p, ",\"title\":");
 	if (!err)
-		err = put_string(w, &t, title.bad ? "" : title.s);
+		err = flame_put_string(w, &t, title.bad ? "" : title.s);
 	w->p = put_str(put_lit(w->p, ",\"unit\":\""), units[o->look.weight]);
 	w->p = put_str(put_lit(w->p, "\",\"second\":\""), seconds[o->look.weight]);
 	w->p = put_u64(put_lit(w->p, "\",\"left_out\":"), f->without_size);

@@ -135,7 +135,7 @@ struct fold_name fold_name(const struct fold *f, uint32_t i)
 	return name;
 }
 
-static uint32_t intern(struct fold *f, enum fold_kind kind)
+static uint32_t fold_intern(struct fold *f, enum fold_kind kind)
 {
 	return intern_at(f, kind, NULL, 0);
 }
@@ -148,7 +148,7 @@ static size_t name_cut(const struct fold *f)
 static uint32_t intern_text(struct fold *f, const char *s, enum fold_kind kind)
 {
 	fold_clean(name_begin(f), s, name_cut(f), true);
-	return intern(f, kind);
+	return fold_intern(f, kind);
 }
 
 static const char *base(const char *path)
@@ -191,7 +191,7 @@ static uint32_t intern_frame(struct fold *f, const struct stack_frame *fr)
 		text_free(&file);
 		return name;
 	}
-	return intern(f, kind);
+	return fold_intern(f, kind);
 }
 
 static uint32_t intern_kernel(struct fold *f, const struct kernel_name *k, enum fold_kind kind)
@@ -203,7 +203,7 @@ static uint32_t intern_kernel(struct fold *f, const struct kernel_name *k, enum 
 		   name_cut(f), true);
 	if (k->cut)
 		text_str(&f->index->scratch, "...");
-	return intern(f, kind);
+	return fold_intern(f, kind);
 }
 
 /* ---- nodes ---- */
@@ -281,7 +281,7 @@ static uint32_t intern_thread(struct fold *f, const struct event *ev)
 		text_str(t, "thread ");
 		text_u64(t, ev->rec->tid);
 	}
-	return intern(f, FOLD_PROCESS);
+	return fold_intern(f, FOLD_PROCESS);
 }
 
 /* From a node down through the scopes around an event, outermost first. NONE: no room. */
@@ -392,7 +392,7 @@ static void call_ends(struct fold *f, const struct event *ev, struct place *key)
 		      api_funcs[c->func].class == API_LAUNCH;
 
 	about_name(name_begin(f), f->opts, ev);
-	key->func = intern(f, FOLD_CALL);
+	key->func = fold_intern(f, FOLD_CALL);
 	key->kernel = launch ? intern_kernel(f, ev->kernel, FOLD_KERNEL) : NONE;
 	if (launch && !key->kernel)
 		key->func = NONE;
@@ -409,7 +409,7 @@ static void work_ends(struct fold *f, const struct event *ev, struct place *key)
 		key->kernel = intern_kernel(f, ev->kernel, FOLD_DEVICE);
 	} else {
 		about_name(name_begin(f), f->opts, ev);
-		key->kernel = intern(f, FOLD_DEVICE);
+		key->kernel = fold_intern(f, FOLD_DEVICE);
 	}
 	if (ev->rec->kind == CT_GRAPH)
 		f->index->graph = key->kernel;
@@ -420,7 +420,7 @@ static void work_ends(struct fold *f, const struct event *ev, struct place *key)
 }
 
 /* The node where the call or the device work ends. */
-static uint32_t place_of(struct fold *f, const struct event *ev)
+static uint32_t fold_place_of(struct fold *f, const struct event *ev)
 {
 	struct place key = { .stack = ev->stack ? ev->stack->id : 0,
 			     .captured = ev->captured_stack ? ev->captured_stack->id
@@ -551,7 +551,7 @@ int fold_event(struct fold *f, const struct event *ev)
 	}
 	if (!weight && f->opts->look.weight == SINK_WEIGHT_GPU)
 		return 0;
-	at = place_of(f, ev);
+	at = fold_place_of(f, ev);
 	f->no_room += !at;
 	f->counted++;
 	at = at ? at : f->other;
@@ -578,7 +578,7 @@ uint64_t fold_second(const struct fold *f, const struct fold_node *n)
 
 /* ---- the order ---- */
 
-static int by_name(const void *pa, const void *pb, void *ctx)
+static int fold_by_name(const void *pa, const void *pb, void *ctx)
 {
 	const struct fold *f = ctx;
 	const struct fold_name a = fold_name(f, f->nodes[*(const uint32_t *)pa].name);
@@ -607,7 +607,7 @@ int fold_finish(struct fold *f)
 
 		for (uint32_t at = *link; at; at = f->nodes[at].next)
 			list[n++] = at;
-		qsort_r(list, n, sizeof(*list), by_name, f);
+		qsort_r(list, n, sizeof(*list), fold_by_name, f);
 		for (uint32_t k = 0; k < n; k++) {
 			*link = list[k];
 			link = &f->nodes[list[k]].next;

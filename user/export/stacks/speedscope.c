@@ -109,7 +109,7 @@ static int speedscope_open(struct sink *sink, const struct sink_opts *opts)
 
 /* ---- the parts of the file ---- */
 
-static void put_string(struct speedscope *s, const char *text)
+static void speedscope_put_string(struct speedscope *s, const char *text)
 {
 	s->text.len = 0;
 	text_json(&s->text, text, NAME_BYTES);
@@ -128,13 +128,13 @@ static void put_begin(struct speedscope *s, const struct sink_opts *o)
 	s->w.p = put_lit(s->w.p, "{\"$schema\":\"https://www.speedscope.app/"
 				 "file-format-schema.json\",\n\"exporter\":");
 	snprintf(exporter, sizeof(exporter), "cudatrace %s", o->version ? o->version : "");
-	put_string(s, exporter);
+	speedscope_put_string(s, exporter);
 	s->w.p = put_lit(s->w.p, ",\n\"name\":");
-	put_string(s, o->title ? o->title : "cudatrace");
+	speedscope_put_string(s, o->title ? o->title : "cudatrace");
 	s->w.p = put_lit(s->w.p, ",\n\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[");
 }
 
-static void put_number(struct speedscope *s, bool first, uint64_t v)
+static void speedscope_put_number(struct speedscope *s, bool first, uint64_t v)
 {
 	row_room(&s->w, ROOM);
 	if (!first)
@@ -157,10 +157,10 @@ static void put_frames(struct speedscope *s)
 							: "");
 		text_mem(&name, n.text, strlen(n.text) + 1);
 		s->w.p = i > 1 ? put_lit(s->w.p, ",\n{\"name\":") : put_lit(s->w.p, "\n{\"name\":");
-		put_string(s, name.bad ? n.text : name.s);
+		speedscope_put_string(s, name.bad ? n.text : name.s);
 		if (n.file) {
 			s->w.p = put_lit(s->w.p, ",\"file\":");
-			put_string(s, n.file);
+			speedscope_put_string(s, n.file);
 		}
 		if (n.file && n.line)
 			s->w.p = put_u64(put_lit(s->w.p, ",\"line\":"), n.line);
@@ -179,7 +179,7 @@ static void put_sample(struct speedscope *s, uint32_t at)
 		way[n++] = s->fold->nodes[at].name - 1;
 	*s->w.p++ = '[';
 	for (uint32_t i = n; i--;)
-		put_number(s, i + 1 == n, way[i]);
+		speedscope_put_number(s, i + 1 == n, way[i]);
 	row_room(&s->w, ROOM);
 	*s->w.p++ = ']';
 }
@@ -213,7 +213,7 @@ static int put_sampled(struct speedscope *s, const struct sink_opts *o)
 	for (at = depth = 0; (at = fold_next(f, at, &depth));) {
 		if (!f->nodes[at].self)
 			continue;
-		put_number(s, first, f->nodes[at].self);
+		speedscope_put_number(s, first, f->nodes[at].self);
 		sum += f->nodes[at].self;
 		first = false;
 	}
@@ -227,7 +227,7 @@ static int put_sampled(struct speedscope *s, const struct sink_opts *o)
 
 /* By track, then time; of those that begin together the longest first, which the others are
  * inside of. */
-static int by_time(const void *pa, const void *pb)
+static int speedscope_by_time(const void *pa, const void *pb)
 {
 	const struct span *a = pa, *b = pb;
 
@@ -292,7 +292,7 @@ static uint32_t put_lane(struct speedscope *s, struct span *spans, uint32_t n, u
 	text_mem(&name, "", 1);
 	row_room(&s->w, ROOM);
 	s->w.p = put_lit(s->w.p, "{\"type\":\"evented\",\"name\":");
-	put_string(s, name.bad ? "" : name.s);
+	speedscope_put_string(s, name.bad ? "" : name.s);
 	text_free(&name);
 	s->w.p =
 		put_u64(put_lit(s->w.p, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":"),
@@ -323,7 +323,7 @@ static int put_evented(struct speedscope *s, const struct sink_opts *o)
 	uint64_t zero_ns = UINT64_MAX, end_ns = 0;
 	uint32_t n;
 
-	qsort(s->spans, s->nspans, sizeof(*s->spans), by_time);
+	qsort(s->spans, s->nspans, sizeof(*s->spans), speedscope_by_time);
 	for (uint32_t i = 0; i < s->nspans; i++) {
 		zero_ns = s->spans[i].start_ns < zero_ns ? s->spans[i].start_ns : zero_ns;
 		end_ns = s->spans[i].end_ns > end_ns ? s->spans[i].end_ns : end_ns;
@@ -331,7 +331,7 @@ static int put_evented(struct speedscope *s, const struct sink_opts *o)
 	put_begin(s, o);
 	for (uint32_t i = 0; i < s->names.n; i++) {
 		s->w.p = i ? put_lit(s->w.p, ",\n{\"name\":") : put_lit(s->w.p, "\n{\"name\":");
-		put_string(s, strings_get(&s->names, i));
+		speedscope_put_string(s, strings_get(&s->names, i));
 		*s->w.p++ = '}';
 	}
 	row_room(&s->w, ROOM);
@@ -357,8 +357,7 @@ static void notes(const struct speedscope *s)
 {
 	if (s->left_out)
 		msg_note("speedscope: %llu calls and pieces of device work are left out: there is "
-			 "room for %u; choose some by time "
-			 "or with -e",
+			 "room for %u; choose some by time or with -e",
 			 (unsigned long long)s->left_out, SPANS_MAX);
 }
 

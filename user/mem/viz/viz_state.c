@@ -28,7 +28,7 @@ void viz_state_free(struct viz_state *s)
 }
 
 /* Blocks, segments and ranges begin with their address. */
-static int by_address(const void *a, const void *b)
+static int viz_state_by_address(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
@@ -39,7 +39,8 @@ static int by_device(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
-	return x->device != y->device ? (x->device < y->device ? -1 : 1) : by_address(a, b);
+	return x->device != y->device ? (x->device < y->device ? -1 : 1)
+				      : viz_state_by_address(a, b);
 }
 
 static uint64_t end_of(uint64_t address, uint64_t size)
@@ -47,7 +48,7 @@ static uint64_t end_of(uint64_t address, uint64_t size)
 	return size > UINT64_MAX - address ? UINT64_MAX : address + size;
 }
 
-static void add(struct ranges *r, uint64_t address, uint64_t end, uint16_t device)
+static void viz_state_add(struct ranges *r, uint64_t address, uint64_t end, uint16_t device)
 {
 	struct range *to = array_add(r->at, r->n);
 
@@ -58,7 +59,7 @@ static void add(struct ranges *r, uint64_t address, uint64_t end, uint16_t devic
 }
 
 /* Ranges that overlap or adjoin become one, if they are of one device. */
-static void merge(struct ranges *r)
+static void viz_state_merge(struct ranges *r)
 {
 	size_t last = 0;
 
@@ -89,16 +90,16 @@ static bool is_of_block(const struct block_change *e)
 static void find_known(struct ranges *known, const struct viz_state *s, const struct viz_history *h)
 {
 	for (size_t i = 0; i < s->nsegments; i++)
-		add(known, s->segments[i].address, s->segments[i].end, 0);
+		viz_state_add(known, s->segments[i].address, s->segments[i].end, 0);
 	for (size_t i = 0; i < h->n; i++) {
 		const struct block_change *e = viz_history_at(h, i);
 
 		if (e->process == s->process && !is_of_block(e) && e->what != BLOCK_NO_MEMORY)
-			add(known, e->address, end_of(e->address, e->bytes), 0);
+			viz_state_add(known, e->address, end_of(e->address, e->bytes), 0);
 	}
 	if (known->n)
-		qsort(known->at, known->n, sizeof(*known->at), by_address);
-	merge(known);
+		qsort(known->at, known->n, sizeof(*known->at), viz_state_by_address);
+	viz_state_merge(known);
 }
 
 static void find_unknown(struct ranges *unknown, const struct ranges *known,
@@ -108,17 +109,17 @@ static void find_unknown(struct ranges *unknown, const struct ranges *known,
 		const struct viz_block *b = &s->blocks[i];
 
 		if (!covers(known, b->address))
-			add(unknown, b->address, end_of(b->address, b->bytes), b->device);
+			viz_state_add(unknown, b->address, end_of(b->address, b->bytes), b->device);
 	}
 	for (size_t i = 0; i < h->n; i++) {
 		const struct block_change *e = viz_history_at(h, i);
 
 		if (e->process == s->process && is_of_block(e) && !covers(known, e->address))
-			add(unknown, e->address, end_of(e->address, e->bytes), e->device);
+			viz_state_add(unknown, e->address, end_of(e->address, e->bytes), e->device);
 	}
 	if (unknown->n)
 		qsort(unknown->at, unknown->n, sizeof(*unknown->at), by_device);
-	merge(unknown);
+	viz_state_merge(unknown);
 }
 
 static void add_unseen(struct viz_state *s, const struct ranges *unknown)
@@ -167,8 +168,8 @@ void viz_state_arrange(struct viz_state *s, const struct viz_history *h)
 	free(known.at);
 	free(unknown.at);
 	if (s->nsegments)
-		qsort(s->segments, s->nsegments, sizeof(*s->segments), by_address);
+		qsort(s->segments, s->nsegments, sizeof(*s->segments), viz_state_by_address);
 	if (s->nblocks)
-		qsort(s->blocks, s->nblocks, sizeof(*s->blocks), by_address);
+		qsort(s->blocks, s->nblocks, sizeof(*s->blocks), viz_state_by_address);
 	assign(s);
 }

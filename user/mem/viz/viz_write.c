@@ -100,7 +100,7 @@ struct writer {
 	uint32_t *sites; /* number + 1 of the frames that were written; 0: not yet */
 };
 
-static void number(struct writer *w, enum key key, uint64_t v)
+static void viz_write_number(struct writer *w, enum key key, uint64_t v)
 {
 	pickle_key(&w->p, key);
 	pickle_number(&w->p, v);
@@ -131,7 +131,7 @@ static void frames(struct writer *w, uint32_t site)
 		pickle_dict(&w->p);
 		pickle_key(&w->p, FILENAME);
 		pickle_text(&w->p, f.file);
-		number(w, LINE, f.line);
+		viz_write_number(w, LINE, f.line);
 		pickle_key(&w->p, NAME);
 		pickle_text(&w->p, f.function);
 		pickle_dict_end(&w->p);
@@ -148,9 +148,9 @@ static void block(struct writer *w, struct pickle_list *list, uint64_t from, uin
 		return;
 	pickle_item(&w->p, list);
 	pickle_dict(&w->p);
-	number(w, ADDRESS, from);
-	number(w, SIZE, to - from);
-	number(w, REQUESTED_SIZE, b ? to - from : 0);
+	viz_write_number(w, ADDRESS, from);
+	viz_write_number(w, SIZE, to - from);
+	viz_write_number(w, REQUESTED_SIZE, b ? to - from : 0);
 	word(w, STATE, b ? V_ACTIVE : V_INACTIVE);
 	frames(w, b ? b->site : 0);
 	pickle_dict_end(&w->p);
@@ -201,13 +201,13 @@ static void segment(struct writer *w, const struct viz_state *s, const struct vi
 	uint64_t used = used_of(s, g), size = g->end - g->address;
 
 	pickle_dict(&w->p);
-	number(w, DEVICE, g->device);
-	number(w, ADDRESS, g->address);
-	number(w, TOTAL_SIZE, size);
-	number(w, ALLOCATED_SIZE, used);
-	number(w, ACTIVE_SIZE, used);
-	number(w, REQUESTED_SIZE, used);
-	number(w, STREAM, 0);
+	viz_write_number(w, DEVICE, g->device);
+	viz_write_number(w, ADDRESS, g->address);
+	viz_write_number(w, TOTAL_SIZE, size);
+	viz_write_number(w, ALLOCATED_SIZE, used);
+	viz_write_number(w, ACTIVE_SIZE, used);
+	viz_write_number(w, REQUESTED_SIZE, used);
+	viz_write_number(w, STREAM, 0);
 	word(w, SEGMENT_TYPE, size <= SMALL_SEGMENT ? V_SMALL : V_LARGE);
 	pickle_key(&w->p, SEGMENT_POOL_ID);
 	pickle_pair(&w->p, 0, 0);
@@ -227,10 +227,10 @@ static void entry(struct writer *w, struct pickle_list *list, const struct block
 	pickle_dict(&w->p);
 	word(w, ACTION, action);
 	/* of memory that could not be had there is no address */
-	number(w, e->what == BLOCK_NO_MEMORY ? DEVICE_FREE : ADDR, e->address);
-	number(w, SIZE, e->bytes);
-	number(w, STREAM, 0);
-	number(w, TIME_US, (e->at_ns + w->viz->realtime_offset_ns) / 1000);
+	viz_write_number(w, e->what == BLOCK_NO_MEMORY ? DEVICE_FREE : ADDR, e->address);
+	viz_write_number(w, SIZE, e->bytes);
+	viz_write_number(w, STREAM, 0);
+	viz_write_number(w, TIME_US, (e->at_ns + w->viz->realtime_offset_ns) / 1000);
 	frames(w, e->site);
 	pickle_dict_end(&w->p);
 }

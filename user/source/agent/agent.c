@@ -22,11 +22,11 @@
 #include "agent.h"
 #include "agent_child.h"
 #include "agent_conn.h"
-#include "agent_door.h"
+#include "agent_listener.h"
 #include "agent_env.h"
 #include "agent_file.h"
 #include "agent_peer.h"
-#include "agent_places.h"
+#include "agent_refused.h"
 #include "agent_process.h"
 
 #define STOP_NS 1000000000ULL /* for all agents to leave, if nobody else waits for them */
@@ -35,14 +35,14 @@
 struct agent_source {
 	const struct capture_plan *plan;
 	bool calls; /* the agents have the calls too: there is no other source */
-	struct agent_door door;
+	struct agent_listener listener;
 	struct agent_env env;
 	struct agent_child cmd;
 	struct agent_peer **peers;
 	int npeers;
 	struct agent_totals totals;
 	struct agent_counts counts;
-	struct agent_places places; /* processes that found none */
+	struct agent_refused places; /* processes that found none */
 	uint64_t stopped_ns, started_ns;
 	bool reported;
 };
@@ -81,7 +81,7 @@ int agent_how(const struct capture_plan *plan, int fd, char *buf, size_t size)
 static int make_env(struct agent_source *a, struct capture_plan *plan, const char *file)
 {
 	char path[400], cupti[1700];
-	int err = agent_env_escape(a->door.path, path, sizeof(path));
+	int err = agent_env_escape(a->listener.path, path, sizeof(path));
 
 	if (!err)
 		err = cupti_word(plan, cupti, sizeof(cupti));
@@ -91,8 +91,8 @@ static int make_env(struct agent_source *a, struct capture_plan *plan, const cha
 	}
 	err = agent_env_add(&a->env, AGENT_INJECTION_ENV "=%s", file);
 	if (!err)
-		err = agent_env_add(&a->env, AGENT_ENV "=v1 path=%s key=%s%s", path, a->door.key,
-				    cupti);
+		err = agent_env_add(&a->env, AGENT_ENV "=v1 path=%s key=%s%s", path,
+				    a->listener.key, cupti);
 	if (plan->device.kinds & AGENT_NVTX && agent_env_value(plan->env, AGENT_NVTX_ENV))
 		msg_warn(AGENT_NVTX_ENV " is set already: NVTX ranges go there, and are not shown");
 	else if (plan->device.kinds & AGENT_NVTX && !err)
@@ -107,8 +107,8 @@ static bool change_fd(struct agent_source *a, int from, const struct agent_peer 
 
 	if (from == to)
 		return true;
-	agent_door_remove(&a->door, from);
-	if (!agent_door_add(&a->door, to))
+	agent_listener_remove(&a->listener, from);
+	if (!agent_listener_add(&a->listener, to))
 		return true;
 	msg_error("process %d: not enough memory for its agent: the agent is ignored",
 		  (int)agent_peer_conn(p)->pid);
@@ -128,7 +128,7 @@ static int prepare(struct source *s, struct capture_plan *plan)
 	a->cmd.child.fd = -1;
 	a->cmd.status = -1;
 	a->calls = plan->calls_by_agent;
-	err = agent_door_init(&a->door);
+	err = agent_listener_init(&a->listener);
 	if (err || !plan->cmd)
 		return err; /* agents come by agent_connect_fd() */
 	if (theirs && *theirs) {
@@ -141,7 +141,7 @@ static int prepare(struct source *s, struct capture_plan *plan)
 	err = agent_file_path(file, sizeof(file), dir, sizeof(dir));
 	if (err)
 		return err;
-	err = agent_door_open(&a->door, dir);
+	err = agent_listener_open(&a->listener, dir);
 	return err ? err : make_env(a, plan, file);
 }
 
@@ -171,7 +171,7 @@ static bool make_room(struct agent_source *a, const struct agent_conn_who *who)
 
 	while ((i = agent_conns_surplus(&(struct agent_conns){ a->npeers, conn_at, a }, who)) >=
 	       0) {
-		agent_places_took(&a->places, conn_at(a, i)->uid, conn_at(a, i)->pid, who->pid);
+		agent_refused_took(&a->places, conn_at(a, i)->uid, conn_at(a, i)->pid, who->pid);
 		drop(a, i);
 	}
 	return i == -ENOENT;
@@ -186,7 +186,7 @@ static int add_peer(struct agent_source *a, int fd, const struct agent_conn_who 
 		msg_warn("the agent of process %d finds no place, because the processes of user %u "
 			 "have as many as one user may have: what its devices do is not shown",
 			 (int)who->pid, (unsigned int)who->uid);
-		agent_places_refuse(&a->places, who->uid);
+		agent_refused_add(&a->places, who->uid);
 		close(fd);
 		return -EMFILE;
 	}
@@ -195,7 +195,7 @@ static int add_peer(struct agent_source *a, int fd, const struct agent_conn_who 
 		return -ENOMEM;
 	}
 	p = agent_peer_open(fd, who, a->plan, a->calls);
-	err = p ? agent_door_add(&a->door, agent_peer_fd(p)) : -ENOMEM;
+	err = p ? agent_listener_add(&a->listener, agent_peer_fd(p)) : -ENOMEM;
 	if (err) {
 		msg_warn("process %d: its agent's messages cannot be received (%s): what its "
 			 "devices do is not shown",
@@ -222,21 +222,21 @@ void agent_counts(const struct source *s, struct agent_counts *out)
 	out->live = (unsigned int)a->npeers;
 }
 
-static void come(void *ctx, const struct agent_guest *g)
+static void come(void *ctx, const struct agent_accepted *g)
 {
 	struct agent_source *a = ctx;
 
 	add_peer(a, g->fd,
 		 &(struct agent_conn_who){ .pid = g->pid,
-					   .key = a->door.key,
+					   .key = a->listener.key,
 					   .neighbour = g->neighbour,
 					   .uid = g->uid });
 }
 
 static void accept_all(struct agent_source *a)
 {
-	agent_door_accept(&a->door, come, a);
-	a->counts.strangers = a->door.strangers;
+	agent_listener_accept(&a->listener, come, a);
+	a->counts.strangers = a->listener.strangers;
 }
 
 /* ---- the source's functions ---- */
@@ -326,7 +326,7 @@ static void wait_for_agents(struct agent_source *a)
 	uint64_t until = now_ns() + AGENT_HELLO_NS;
 
 	while (meet_agents(a) && now_ns() < until) {
-		struct pollfd ready = { .fd = a->door.epoll, .events = POLLIN };
+		struct pollfd ready = { .fd = a->listener.epoll, .events = POLLIN };
 
 		poll(&ready, 1, 20);
 		if (a->plan->meanwhile)
@@ -379,7 +379,7 @@ static int fds(struct source *s, int *fd, int max)
 
 	if (max < 1)
 		return 0;
-	fd[0] = a->door.epoll;
+	fd[0] = a->listener.epoll;
 	return 1;
 }
 
@@ -389,7 +389,7 @@ static void tell_end(struct agent_source *a)
 	if (a->reported)
 		return;
 	a->reported = true;
-	agent_door_tell(&a->door);
+	agent_listener_tell(&a->listener);
 	if (!a->counts.started && a->plan->cmd)
 		msg_warn("the agent was not loaded: CUDA's driver, which loads it, was not started "
 			 "in the program, or could not load it (a sandbox, or another libc)%s",
@@ -398,7 +398,7 @@ static void tell_end(struct agent_source *a)
 
 static int wait_a_little(const struct agent_source *a)
 {
-	struct pollfd p = { .fd = a->door.epoll, .events = POLLIN };
+	struct pollfd p = { .fd = a->listener.epoll, .events = POLLIN };
 
 	poll(&p, 1, 20);
 	return 1;
@@ -410,7 +410,8 @@ static int tell_refused(struct agent_source *a, emit_fn emit, void *ctx)
 	struct hole_text t;
 	int err = 0;
 
-	while (!err && agent_places_next(&a->places, a->calls ? CT_HOLE_CALLS : CT_HOLE_DEVICE, &t))
+	while (!err &&
+	       agent_refused_next(&a->places, a->calls ? CT_HOLE_CALLS : CT_HOLE_DEVICE, &t))
 		err = emit(ctx, &t.hole.h);
 	return err;
 }
@@ -557,7 +558,7 @@ static void close_source(struct source *s)
 	while (a->npeers)
 		drop(a, a->npeers - 1);
 	free(a->peers);
-	agent_door_close(&a->door);
+	agent_listener_close(&a->listener);
 	agent_child_close(&a->cmd);
 	agent_env_free(&a->env);
 	free(a);

@@ -15,7 +15,7 @@
 #include "../inject/inject.h"
 #include "../inject/inject_check.h"
 #include "../../util/io/embed.h"
-#include "../../util/io/own_folder.h"
+#include "../../util/own_folder.h"
 
 #define INJECT_MS 5000
 

@@ -65,7 +65,7 @@ static bool has_room(struct agent_inbox *b)
 }
 
 /* Takes m; NULL: the peer has gone. */
-static void put(struct agent_inbox *b, struct message *m)
+static void agent_inbox_put(struct agent_inbox *b, struct message *m)
 {
 	bool first;
 
@@ -88,7 +88,7 @@ static void put(struct agent_inbox *b, struct message *m)
 		signal_fd(b->ready);
 }
 
-static void *run(void *arg)
+static void *agent_inbox_run(void *arg)
 {
 	struct agent_inbox *b = arg;
 	struct pollfd p[2] = { { .fd = b->fd, .events = POLLIN },
@@ -117,10 +117,10 @@ static void *run(void *arg)
 		m->sent = (size_t)n;
 		m->len = m->sent < b->message_max ? m->sent : b->message_max;
 		memcpy(m->bytes, room, m->len);
-		put(b, m);
+		agent_inbox_put(b, m);
 	}
 	free(room);
-	put(b, NULL);
+	agent_inbox_put(b, NULL);
 	return NULL;
 }
 
@@ -136,7 +136,8 @@ struct agent_inbox *agent_inbox_open(int fd, size_t message_max, size_t max_byte
 	b->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	b->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&b->lock, NULL);
-	if (b->ready >= 0 && b->wake >= 0 && !thread_start(&b->thread, "ct-agents", 0, run, b))
+	if (b->ready >= 0 && b->wake >= 0 &&
+	    !thread_start(&b->thread, "ct-agents", 0, agent_inbox_run, b))
 		return b;
 	if (b->ready >= 0)
 		close(b->ready);

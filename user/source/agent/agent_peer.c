@@ -85,7 +85,7 @@ static void mistrust(struct agent_peer *p, const char *why)
 
 /* ---- to the agent ---- */
 
-static int put(void *ctx, const void *msg, size_t n)
+static int agent_peer_put(void *ctx, const void *msg, size_t n)
 {
 	struct agent_peer *p = ctx;
 
@@ -107,9 +107,11 @@ static int put_start(struct agent_peer *p)
 		.buffers = d->buffers,
 		.min_duration_ns = p->plan->filter.min_duration_ns,
 	};
-	int err = put(p, &s, sizeof(s));
+	int err = agent_peer_put(p, &s, sizeof(s));
 
-	return err ? err : agent_funcs_send(p->funcs, p->plan, p->calls, p->cupti_version, put, p);
+	return err ? err
+		   : agent_funcs_send(p->funcs, p->plan, p->calls, p->cupti_version, agent_peer_put,
+				      p);
 }
 
 void agent_peer_stop(struct agent_peer *p)

@@ -70,7 +70,7 @@ int64_t agent_process_ahead_ns(pid_t pid)
 	return offset_ns(who) - offset_ns("self");
 }
 
-static uint32_t number(const char *text, const char *key)
+static uint32_t agent_process_number(const char *text, const char *key)
 {
 	const char *val = host_status_line(text, key);
 
@@ -94,9 +94,9 @@ int agent_process_tell(pid_t pid, emit_fn emit, void *ctx)
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	p.h.start_ns = p.h.end_ns = (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 	p.start_boottime_ns = agent_process_started_ns(pid);
-	p.uid = number(text, "Uid");
-	p.gid = number(text, "Gid");
-	p.ppid = number(text, "PPid");
+	p.uid = agent_process_number(text, "Uid");
+	p.gid = agent_process_number(text, "Gid");
+	p.ppid = agent_process_number(text, "PPid");
 	p.ns_pid = (uint32_t)pid;
 	name = host_status_line(text, "Name");
 	if (name)

@@ -78,7 +78,7 @@ static int by_inner(const void *a, const void *b)
 	return x->inner < y->inner ? -1 : x->inner > y->inner;
 }
 
-static void look(struct agent_tids *t)
+static void agent_tids_look(struct agent_tids *t)
 {
 	struct dirent *e;
 	char path[64];
@@ -120,7 +120,7 @@ uint32_t agent_tids_find(struct agent_tids *t, uint32_t tid)
 	if (now - t->looked_ns < AGAIN_NS)
 		return 0;
 	t->looked_ns = now;
-	look(t);
+	agent_tids_look(t);
 	p = t->n ? bsearch(&key, t->pairs, t->n, sizeof(key), by_inner) : NULL;
 	return p ? p->ours : 0;
 }

@@ -119,8 +119,12 @@ static int source_pending(struct source *s, uint64_t min_age_ns, emit_fn emit, v
 static int source_probe(struct source *s, const uint64_t *funcs)
 {
 	struct bpf_source *b = s->priv;
-	int err = attach_demanded(b->attach, funcs);
+	int err = attach_demanded(b->attach, funcs), links, functions;
 
+	attach_totals(b->attach, &links, &functions);
+	msg_verb("%d functions that threads are inside of probed by %d %s links", functions, links,
+		 attach_kind_name(b->kind));
+	/* a call of them may have begun while the probes were placed */
 	b->skel->data->reach_round++;
 	return err;
 }

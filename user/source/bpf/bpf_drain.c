@@ -191,12 +191,12 @@ static int state_stripped(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	int err = 0;
 
-	while (!err && b->told_stripped < b->stripped.n) {
+	while (!err && b->stated_stripped < b->stripped.n) {
 		struct hole_text t = { .hole = hole_of(0, CT_HOLE_CALLS, CT_HOLE_REFUSED,
 						       CT_HOLE_STRIPPED) };
 
 		t.hole.count = 1;
-		hole_say(&t, strings_get(&b->stripped, b->told_stripped++));
+		hole_say(&t, strings_get(&b->stripped, b->stated_stripped++));
 		err = emit(ctx, &t.hole.h);
 	}
 	return err;

@@ -35,8 +35,8 @@ struct bpf_source {
 	uint64_t left_out;	   /* functions that the kind of probe leaves out, as last stated */
 	/* functions that were stated by name: IFUNCs, and those with another one's code */
 	uint64_t silent[2][PLAN_WORDS];
-	struct strings stripped; /* files with a runtime whose functions were not found */
-	uint32_t told_stripped;	 /* of these, so many were stated */
+	struct strings stripped;  /* files with a runtime whose functions were not found */
+	uint32_t stated_stripped; /* of these, so many were stated */
 	bool stopped;
 	uint64_t stopped_ns; /* CLOCK_MONOTONIC; 0: calls are still seen, or never were */
 

@@ -161,7 +161,7 @@ static int on_forked(void *ctx)
 }
 
 /* It has gone on until now, as one that did not wait: what it has mapped may have had no probes. */
-static void let_go(void *ctx, pid_t pid)
+static void bpf_launch_let_go(void *ctx, pid_t pid)
 {
 	struct bpf_source *b = ctx;
 	__u32 tgid = bpf_maps_initial_pid(b->skel, pid);
@@ -187,7 +187,7 @@ static const struct launch_ops launch_ops = {
 	.ask_fd = ask_fd,
 	.next_ask = next_ask,
 	.interrupted = interrupted,
-	.let_go = let_go,
+	.let_go = bpf_launch_let_go,
 };
 
 int bpf_launch_open(struct bpf_source *b)

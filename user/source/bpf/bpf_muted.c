@@ -12,7 +12,7 @@
 
 #include "../../event/holes/holes.h"
 #include "../../event/muted.h"
-#include "../../util/table/keyed.h"
+#include "../../util/table/hashmap.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "bpf_inside.h"
@@ -45,7 +45,7 @@ struct reported {
 struct bpf_muted {
 	struct sampler *sampler;
 	struct throttle *throttle;
-	struct keyed reported;
+	struct hashmap reported;
 	uint64_t looked_ns, look_ns, reported_ns; /* look_ns: how long the look is about */
 	bool counts;				  /* all calls are counted: CT_CALL_COUNT tells */
 	bool duty; /* probes are on for a part of the time, by the plan */
@@ -56,7 +56,7 @@ struct bpf_muted {
 	uint16_t muted[CT_MAX_FUNCS];
 };
 
-static void take_off(void *ctx, const uint64_t *funcs)
+static void bpf_muted_take_off(void *ctx, const uint64_t *funcs)
 {
 	struct bpf_source *b = ctx;
 
@@ -107,7 +107,7 @@ int bpf_muted_open(struct bpf_source *b)
 	};
 	struct sampler_hooks hooks = {
 		.ctx = b,
-		.off = take_off,
+		.off = bpf_muted_take_off,
 		.open = open_window,
 		.close = close_window,
 		.folded = folded,
@@ -117,8 +117,8 @@ int bpf_muted_open(struct bpf_source *b)
 	if (!m)
 		return -ENOMEM;
 	b->muting = m;
-	keyed_open(&m->reported, sizeof(struct reported), sizeof(((struct reported *)0)->key),
-		   REPORTED_MAX);
+	hashmap_open(&m->reported, sizeof(struct reported), sizeof(((struct reported *)0)->key),
+		     REPORTED_MAX);
 	m->counts = b->plan->count;
 	m->duty = b->plan->duty > 0 || b->plan->max_cost > 0;
 	m->throttle = throttle_open(m->duty ? THROTTLE_RATE_DUTY : THROTTLE_RATE);
@@ -141,7 +141,7 @@ void bpf_muted_close(struct bpf_source *b)
 		return;
 	sampler_close(b->muting->sampler);
 	throttle_close(b->muting->throttle);
-	keyed_close(&b->muting->reported);
+	hashmap_close(&b->muting->reported);
 	free(b->muting);
 	b->muting = NULL;
 }
@@ -180,9 +180,8 @@ static void notice(void *ctx, uint32_t pid, uint32_t func, uint64_t calls, uint6
 			 pid, api_funcs[func].name, throttle_text(m->throttle));
 		return;
 	}
-	msg_note("process %u calls %s %s: from here on its calls are counted%s, "
-		 "in short windows, and their number "
-		 "is an estimate (-e %s or --keep-chatty %s each)",
+	msg_note("process %u calls %s %s: from here on its calls are counted%s, in short windows, "
+		 "and their number is an estimate (-e %s or --keep-chatty %s each)",
 		 pid, api_funcs[func].name, throttle_text(m->throttle),
 		 m->counts ? "" : " and not shown", api_funcs[func].name,
 		 m->counts ? "counts" : "shows");
@@ -228,7 +227,7 @@ static int take_call_count(void *ctx, const struct ct_hdr *h)
 	struct reported want = { .key = { h->pid, h->tid, t->start, t->func } }, *reported;
 	bool made;
 
-	reported = keyed_get(&m->reported, &want.key, &made);
+	reported = hashmap_get(&m->reported, &want.key, &made);
 	if (!reported)
 		return 0;
 	if (made)
@@ -245,7 +244,7 @@ static int take_call_count(void *ctx, const struct ct_hdr *h)
 }
 
 /* What has come since it was told last. */
-static int tell(struct reported *t, uint64_t now, emit_fn emit, void *ctx)
+static int bpf_muted_tell(struct reported *t, uint64_t now, emit_fn emit, void *ctx)
 {
 	union {
 		struct ct_muted m;
@@ -276,7 +275,8 @@ static int tell(struct reported *t, uint64_t now, emit_fn emit, void *ctx)
 
 /* States that the calls of a function have no records: from when, and at the end until when. CT_MUTED has their
  * numbers. */
-static int state(struct bpf_source *b, uint16_t func, uint64_t until_ns, emit_fn emit, void *ctx)
+static int bpf_muted_state(struct bpf_source *b, uint16_t func, uint64_t until_ns, emit_fn emit,
+			   void *ctx)
 {
 	struct hole_text t = { .hole = hole_of(0, CT_HOLE_CALLS, CT_HOLE_MUTED,
 					       CT_HOLE_THROTTLED) };
@@ -292,7 +292,7 @@ static int state_new(struct bpf_source *b, emit_fn emit, void *ctx)
 	int err = 0;
 
 	while (m->stated < m->nmuted && !err)
-		err = state(b, m->muted[m->stated++], CT_HOLE_OPEN, emit, ctx);
+		err = bpf_muted_state(b, m->muted[m->stated++], CT_HOLE_OPEN, emit, ctx);
 	return err;
 }
 
@@ -302,7 +302,7 @@ static int state_ends(struct bpf_source *b, emit_fn emit, void *ctx)
 	int err = 0;
 
 	for (int i = 0; i < m->stated && !err; i++)
-		err = state(b, m->muted[i], m->reported_ns, emit, ctx);
+		err = bpf_muted_state(b, m->muted[i], m->reported_ns, emit, ctx);
 	return err;
 }
 
@@ -314,15 +314,15 @@ static int tell_all(struct bpf_source *b, emit_fn emit, void *ctx)
 
 	m->reported_ns = now;
 	for (size_t i = 0; i < m->reported.n; i++)
-		((struct reported *)keyed_at(&m->reported, i))->now = (struct reported_sums){ 0 };
+		((struct reported *)hashmap_at(&m->reported, i))->now = (struct reported_sums){ 0 };
 	err = call_counts_read(b->call_counts, now, take_call_count, m);
 	for (size_t i = 0; i < m->reported.n && !err; i++) {
-		struct reported *t = keyed_at(&m->reported, i);
+		struct reported *t = hashmap_at(&m->reported, i);
 
 		/* one of a process that has ended is not among the counts any more */
 		if (!t->now.counted && !t->now.calls)
 			continue;
-		err = tell(t, now, emit, ctx);
+		err = bpf_muted_tell(t, now, emit, ctx);
 	}
 	return err;
 }

@@ -138,7 +138,7 @@ out:
 	if (err && err != -EMFILE && err != -ENFILE) /* those are said of the user, once */
 		msg_warn("%s: cannot be probed (%s): its calls will not be seen", f->path,
 			 strerror(-err));
-	else if (!err)
+	else if (!err && !b->plan->on_demand)
 		msg_verb("%s: %d functions probed (%s %d.%d or later%s)", f->path, f->attached,
 			 api_domains[f->scan.domain].product, f->scan.version / 1000,
 			 f->scan.version % 1000 / 10,
@@ -292,8 +292,11 @@ static void open_notes(struct bpf_source *b)
 	attach_totals(b->attach, &links, &functions);
 	for (i = 0; b->plan->on_demand && i < n; i++)
 		functions += files[i]->scan.nprobes;
-	msg_verb("%d functions of %d files probed by %d %s links", functions, n, links,
-		 attach_kind_name(b->kind));
+	if (b->plan->on_demand)
+		msg_verb("%d functions of %d files, none probed yet", functions, n);
+	else
+		msg_verb("%d functions of %d files probed by %d %s links", functions, n, links,
+			 attach_kind_name(b->kind));
 	if (!functions && b->npids && plan_any(b->plan->capture))
 		for (i = 0; i < b->npids; i++)
 			msg_note(b->plan->threads

@@ -46,7 +46,7 @@ struct gather {
 	const struct snapshot_from *from;
 };
 
-static int by_address(const void *a, const void *b)
+static int snapshot_by_address(const void *a, const void *b)
 {
 	const struct snapshot_func *x = a, *y = b;
 
@@ -88,7 +88,7 @@ static int add_funcs(struct snapshot_process *p, const struct probe_file *f, con
 	return 0;
 }
 
-static struct snapshot_process *process_of(struct gather *g, pid_t pid)
+static struct snapshot_process *snapshot_process_of(struct gather *g, pid_t pid)
 {
 	struct snapshot *s = g->snap;
 
@@ -112,7 +112,7 @@ static int on_map(void *ctx, const struct ct_vma *v)
 
 		if (f->dev != v->dev || f->ino != v->ino || v->end <= v->start)
 			continue;
-		p = process_of(g, (pid_t)v->pid);
+		p = snapshot_process_of(g, (pid_t)v->pid);
 		return p ? add_funcs(p, f, v) : -ENOMEM;
 	}
 	return 0;
@@ -128,7 +128,7 @@ static int gather_processes(struct snapshot *s, const struct snapshot_from *from
 		n = maps_read(from->maps_fd, from->pids[i], on_map, &g);
 	for (size_t i = 0; i < s->nprocs; i++)
 		qsort(s->procs[i].funcs, s->procs[i].nfuncs, sizeof(*s->procs[i].funcs),
-		      by_address);
+		      snapshot_by_address);
 	if (s->nprocs)
 		qsort(s->procs, s->nprocs, sizeof(*s->procs), by_pid);
 	return n < 0 && n != -EAGAIN ? n : 0;
@@ -205,7 +205,7 @@ static int keep(struct work *w, const struct snapshot_thread *t)
 }
 
 /* Keeps what was found out about a thread, if it matters. Takes t->stack over. */
-static int finish(struct work *w, struct snapshot_thread *t)
+static int snapshot_finish(struct work *w, struct snapshot_thread *t)
 {
 	if (!array_room(w->done, w->ndone))
 		goto no_memory;
@@ -416,7 +416,7 @@ static int confirm(struct work *w, struct snapshot_thread *read, size_t nread)
 		if (r && still(t, r)) {
 			if (t->sampled)
 				take_later(t, r);
-			err = finish(w, t);
+			err = snapshot_finish(w, t);
 		} else {
 			free(t->stack);
 		}
@@ -427,7 +427,7 @@ static int confirm(struct work *w, struct snapshot_thread *read, size_t nread)
 
 /* One round. Returns how many threads were still to do, or -errno. The last one counts those
  * that still are as missed. */
-static int look(struct work *w, int round)
+static int snapshot_look(struct work *w, int round)
 {
 	struct snapshot_thread *read = NULL;
 	size_t nread = 0;
@@ -497,7 +497,7 @@ int snapshot_take(struct snapshot *s, const struct snapshot_from *from)
 	for (int round = 0, todo = 1; round <= ROUNDS && todo > 0 && !err; round++) {
 		size_t before = w.ndone;
 
-		todo = look(&w, round);
+		todo = snapshot_look(&w, round);
 		if (todo < 0)
 			err = todo;
 		else

@@ -16,7 +16,7 @@ static void clean(char *text)
 			*text = '?';
 }
 
-static void say(struct counters_inbox *c, const struct counters_text *t)
+static void counters_inbox_say(struct counters_inbox *c, const struct counters_text *t)
 {
 	char text[COUNTERS_TEXT_MAX + 1];
 	size_t n = t->len;
@@ -54,7 +54,7 @@ static bool control(struct counters_inbox *c, const struct ct_hdr *rec)
 	case COUNTERS_BYE: c->bye = true; return true;
 	case COUNTERS_TEXT:
 		if (rec->size >= sizeof(struct counters_text))
-			say(c, (const struct counters_text *)rec);
+			counters_inbox_say(c, (const struct counters_text *)rec);
 		else
 			c->malformed++;
 		return true;
@@ -63,7 +63,7 @@ static bool control(struct counters_inbox *c, const struct ct_hdr *rec)
 }
 
 /* The kinds that a helper has to say; another one is not passed on. */
-static bool wanted(struct counters_inbox *c, const struct ct_hdr *rec)
+static bool counters_inbox_wanted(struct counters_inbox *c, const struct ct_hdr *rec)
 {
 	switch (rec->kind) {
 	case CT_LOST:
@@ -95,7 +95,7 @@ int counters_inbox_records(struct counters_inbox *c, emit_fn emit, void *ctx)
 		c->at += rec->size;
 		if (control(c, rec))
 			continue;
-		if (!wanted(c, rec)) {
+		if (!counters_inbox_wanted(c, rec)) {
 			c->malformed++;
 			continue;
 		}

@@ -759,7 +759,7 @@ static int tick(struct discover *d)
 	return err;
 }
 
-/* ---- the room's door ---- */
+/* ---- the interface ---- */
 
 /* Those of a tree that forks all day are mostly gone. */
 static void forget_dead(struct discover *d)

@@ -75,7 +75,7 @@ static int keep(struct scan *s, uint64_t offset, const struct elf_sym *sym)
 	return 0;
 }
 
-static int on_symbol(void *ctx, const struct elf_sym *sym)
+static int elf_on_symbol(void *ctx, const struct elf_sym *sym)
 {
 	struct scan *s = ctx;
 	bool per_thread;
@@ -257,7 +257,7 @@ static int find_sharers(struct scan *s, size_t i)
 }
 
 /* Sorts the probes, and leaves one for each offset. */
-static int choose(struct scan *s, const uint64_t *capture)
+static int elf_choose(struct scan *s, const uint64_t *capture)
 {
 	struct elf_scan *out = s->out;
 	uint64_t last = 0, seen = 0; /* no offset is 0 */
@@ -378,7 +378,7 @@ static int find_stripped(struct scan *s)
 					     .type = STT_FUNC,
 					     .defined = true };
 
-		err = on_symbol(s, &sym);
+		err = elf_on_symbol(s, &sym);
 		s->out->nstripped++;
 	}
 	for (size_t i = 0; i < found.nmissing && !err; i++)
@@ -418,9 +418,9 @@ int elf_scan_until(int fd, const uint64_t *capture, uint64_t until_ns, struct el
 		goto out;
 	file.until_ns = until_ns;
 	find_sections(&file, out);
-	err = elf_symbols(&file, SHT_DYNSYM, asked(), on_symbol, &s);
+	err = elf_symbols(&file, SHT_DYNSYM, asked(), elf_on_symbol, &s);
 	if (!err)
-		err = elf_symbols(&file, SHT_SYMTAB, api_domain_symbols(), on_symbol, &s);
+		err = elf_symbols(&file, SHT_SYMTAB, api_domain_symbols(), elf_on_symbol, &s);
 	if (!err)
 		err = find_stripped(&s);
 	if (err || !s.nfound)
@@ -429,7 +429,7 @@ int elf_scan_until(int fd, const uint64_t *capture, uint64_t until_ns, struct el
 	find_versions(&s, soname);
 	err = s.many ? many_schemas(s.many, &file) : 0;
 	if (!err)
-		err = choose(&s, capture);
+		err = elf_choose(&s, capture);
 	/* A table whose rows end before this version may leave nothing. */
 	if (!err && !out->ndefined)
 		out->role = ELF_NONE;

@@ -13,13 +13,13 @@ struct cached_file *file_cache_get(struct file_cache *t, uint64_t dev, uint64_t 
 	bool made;
 
 	if (!t->all.size)
-		keyed_open_of(&t->all, struct cached_file, ino, SIZE_MAX);
-	return keyed_get(&t->all, (uint64_t[]){ dev, ino }, &made);
+		hashmap_open_of(&t->all, struct cached_file, ino, SIZE_MAX);
+	return hashmap_get(&t->all, (uint64_t[]){ dev, ino }, &made);
 }
 
 struct cached_file *file_cache_find(const struct file_cache *t, uint64_t dev, uint64_t ino)
 {
-	return keyed_find(&t->all, (uint64_t[]){ dev, ino });
+	return hashmap_find(&t->all, (uint64_t[]){ dev, ino });
 }
 
 void file_cache_trim(struct file_cache *t)
@@ -28,10 +28,10 @@ void file_cache_trim(struct file_cache *t)
 
 	if (t->all.n <= TRIM_AT)
 		return;
-	keyed_each(&t->all, v) if (!v->file && !v->scanning) keyed_remove(&t->all, v);
+	hashmap_each(&t->all, v) if (!v->file && !v->scanning) hashmap_remove(&t->all, v);
 }
 
 void file_cache_free(struct file_cache *t)
 {
-	keyed_close(&t->all);
+	hashmap_close(&t->all);
 }

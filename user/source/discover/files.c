@@ -161,7 +161,7 @@ static int on_vma(void *ctx, const struct ct_vma *vma)
 	return remember(f, vma, -1, NULL);
 }
 
-static void forget(struct probe_file *p)
+static void files_forget(struct probe_file *p)
 {
 	if (p->fd >= 0)
 		close(p->fd);
@@ -220,7 +220,7 @@ static int add_file(struct files *f, struct candidate *c, struct elf_scan *scan)
 	}
 	want = f->ops->cost ? f->ops->cost(f->ctx, p) : 1;
 	if (!files_charge(f, p, v, want)) {
-		forget(p);
+		files_forget(p);
 		return 0;
 	}
 	v->file = p;
@@ -275,8 +275,7 @@ static int judge(struct files *f, struct candidate *c, int err, struct elf_scan 
 	if (err == -ETIME || err == -EFBIG) {
 		count_refused(f, c);
 		msg_warn("%s is not probed: it has more symbols than can be searched in %d s, or "
-			 "than "
-			 "%d",
+			 "than %d",
 			 c->path, SCANS_S, ELF_SYMBOLS_MAX);
 	} else if (err && err != -ENOEXEC) {
 		msg_verb("%s cannot be searched for functions: %s", c->path, strerror(-err));
@@ -312,7 +311,7 @@ static void search_later(struct files *f, const struct ct_vma *vma, const char *
 }
 
 /* A worker searches it, and is waited for for a while. */
-static int search(struct files *f, struct candidate *c)
+static int files_search(struct files *f, struct candidate *c)
 {
 	struct scan_job *j = scan_job_new(&c->vma, c->fd, f->capture);
 	char *path = strdup(c->path);
@@ -429,7 +428,7 @@ static int examine(struct files *f, struct candidate *c)
 		return 0;
 	}
 	if (f->scans)
-		return search(f, c);
+		return files_search(f, c);
 	err = elf_scan(c->fd, f->capture, &scan);
 	return judge(f, c, err, &scan);
 }
@@ -633,7 +632,7 @@ int files_own_scan(struct files *f, struct files_own *o)
 void files_close(struct files *f)
 {
 	for (int i = 0; i < f->n; i++)
-		forget(f->list[i]);
+		files_forget(f->list[i]);
 	free(f->list);
 	file_cache_free(&f->cache);
 	shares_free(&f->shares);

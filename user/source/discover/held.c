@@ -153,8 +153,8 @@ void files_refuse(struct files *f, struct cached_file *v, const char *path, uint
 		return;
 	f->warned[f->nwarned++] = uid;
 	msg_warn("%s is not probed, and its calls are not shown: the programs of user %u map too "
-		 "many files with CUDA's functions; those that "
-		 "are refused are counted. A higher limit of open files (`ulimit -n`) makes room",
+		 "many files with CUDA's functions; those that are refused are counted. A higher "
+		 "limit of open files (`ulimit -n`) makes room",
 		 path, uid);
 }
 

@@ -633,7 +633,7 @@ static int path_by_name(const struct ct_vma *v, char *path, size_t len, struct s
 }
 
 /* What a worker does about a file. */
-struct errand {
+struct timed_read {
 	struct bounded_job job;
 	struct ct_vma vma;
 	int fd, err;
@@ -641,25 +641,26 @@ struct errand {
 	char name[PATH_MAX];
 };
 
-static void errand_drop(struct bounded_job *job)
+static void timed_read_drop(struct bounded_job *job)
 {
-	struct errand *e = (struct errand *)job;
+	struct timed_read *e = (struct timed_read *)job;
 
 	if (e->fd >= 0)
 		close(e->fd);
 	free(e);
 }
 
-/* Returns the errand when it is done, or NULL, with the reason in *err. */
-static struct errand *send_out(const struct ct_vma *v, void (*run)(struct bounded_job *), int *err)
+/* Returns the read when it is done, or NULL, with the reason in *err. */
+static struct timed_read *send_out(const struct ct_vma *v, void (*run)(struct bounded_job *),
+				   int *err)
 {
-	struct errand *e = calloc(1, sizeof(*e));
+	struct timed_read *e = calloc(1, sizeof(*e));
 	bool memory;
 
 	*err = -ENOMEM;
 	if (!e)
 		return NULL;
-	e->job = (struct bounded_job){ .run = run, .drop = errand_drop };
+	e->job = (struct bounded_job){ .run = run, .drop = timed_read_drop };
 	e->vma = *v;
 	e->fd = -1;
 	*err = run_for(&e->job, (pid_t)v->pid, owner_of((pid_t)v->pid, &memory),
@@ -678,7 +679,7 @@ static struct errand *send_out(const struct ct_vma *v, void (*run)(struct bounde
 
 static void stat_by_name(struct bounded_job *job)
 {
-	struct errand *e = (struct errand *)job;
+	struct timed_read *e = (struct timed_read *)job;
 	char path[PATH_MAX + 64];
 
 	e->err = path_by_name(&e->vma, path, sizeof(path), &e->st);
@@ -707,7 +708,7 @@ static int stat_unasked(const char *path, struct stat *st)
 int maps_stat(const struct ct_vma *v, struct stat *st)
 {
 	char path[160];
-	struct errand *e;
+	struct timed_read *e;
 	int err;
 
 	link_path(v, path, sizeof(path));
@@ -761,14 +762,14 @@ static int open_now(const struct ct_vma *v)
 
 static void open_it(struct bounded_job *job)
 {
-	struct errand *e = (struct errand *)job;
+	struct timed_read *e = (struct timed_read *)job;
 
 	e->fd = open_now(&e->vma);
 }
 
 int maps_open(const struct ct_vma *v)
 {
-	struct errand *e;
+	struct timed_read *e;
 	int err, fd;
 
 	e = send_out(v, open_it, &err);
@@ -781,7 +782,7 @@ int maps_open(const struct ct_vma *v)
 
 static void name_it(struct bounded_job *job)
 {
-	struct errand *e = (struct errand *)job;
+	struct timed_read *e = (struct timed_read *)job;
 	struct named named = { .start = e->vma.start, .path = e->name, .len = sizeof(e->name) };
 
 	read_process((pid_t)e->vma.pid, find_name, &named);
@@ -789,7 +790,7 @@ static void name_it(struct bounded_job *job)
 
 void maps_name(const struct ct_vma *v, char *buf, size_t len)
 {
-	struct errand *e;
+	struct timed_read *e;
 	char path[160];
 	ssize_t n;
 	int err;

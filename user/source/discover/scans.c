@@ -35,7 +35,7 @@ struct scans {
 	struct allowance allowance;
 };
 
-static void put(struct scans *s)
+static void scans_put(struct scans *s)
 {
 	if (atomic_fetch_sub(&s->refs, 1) > 1)
 		return;
@@ -70,7 +70,7 @@ void scans_close(struct scans *s)
 	while ((j = scans_next(s)))
 		scan_job_free(j);
 	close(s->fd);
-	put(s);
+	scans_put(s);
 }
 
 int scans_fd(const struct scans *s)
@@ -104,7 +104,7 @@ static void hand_in(struct bounded_job *b)
 			/* it is readable already */
 		}
 	}
-	put(s);
+	scans_put(s);
 }
 
 struct scan_job *scan_job_new(const struct ct_vma *vma, int fd, const uint64_t *capture)

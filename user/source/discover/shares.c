@@ -8,7 +8,7 @@
 #include "files.h"
 #include "../../util/table/array.h"
 
-static struct share *find(const struct shares *s, uint32_t uid)
+static struct share *shares_find(const struct shares *s, uint32_t uid)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->users[i].uid == uid)
@@ -18,7 +18,7 @@ static struct share *find(const struct shares *s, uint32_t uid)
 
 bool shares_fit(const struct shares *s, uint32_t uid, unsigned want, unsigned busy)
 {
-	const struct share *u = find(s, uid);
+	const struct share *u = shares_find(s, uid);
 	uint64_t used = (uint64_t)s->used + busy + want, own = (uint64_t)(u ? u->used : 0) + want;
 
 	if (!s->limit)
@@ -28,7 +28,7 @@ bool shares_fit(const struct shares *s, uint32_t uid, unsigned want, unsigned bu
 
 int shares_take(struct shares *s, uint32_t uid, unsigned want)
 {
-	struct share *u = find(s, uid);
+	struct share *u = shares_find(s, uid);
 
 	if (!u) {
 		if (!array_room(s->users, s->n))
@@ -43,7 +43,7 @@ int shares_take(struct shares *s, uint32_t uid, unsigned want)
 
 void shares_give(struct shares *s, uint32_t uid, unsigned n)
 {
-	struct share *u = find(s, uid);
+	struct share *u = shares_find(s, uid);
 
 	if (!u)
 		return;

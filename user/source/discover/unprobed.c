@@ -61,7 +61,7 @@ void unprobed_begin(struct unprobed *u, uint64_t at_ns)
 	u->begin_ns = at_ns;
 }
 
-static void tell(struct unprobed *u, pid_t pid, uint64_t from_ns, uint64_t to_ns)
+static void unprobed_tell(struct unprobed *u, pid_t pid, uint64_t from_ns, uint64_t to_ns)
 {
 	if (from_ns < u->begin_ns)
 		from_ns = u->begin_ns;
@@ -102,14 +102,14 @@ uint64_t unprobed_mapped(struct unprobed *u, const struct watch_map *m, bool kno
 	for (int i = u->nprobed - 1; i >= 0 && (!known || m->time_ns < u->last_probed_ns); i--) {
 		if (!is_same(u, dev, m->ino, u->probed[i].dev, u->probed[i].ino))
 			continue;
-		tell(u, m->pid, m->time_ns, u->probed[i].at_ns);
+		unprobed_tell(u, m->pid, m->time_ns, u->probed[i].at_ns);
 		return 0;
 	}
 	if (known)
 		return 0;
 	w = &u->waiting[++u->last % WAITING];
 	if (w->number && w->likely)
-		tell(u, w->pid, w->at_ns, m->time_ns);
+		unprobed_tell(u, w->pid, w->at_ns, m->time_ns);
 	*w = (struct waiting){ .number = u->last,
 			       .pid = m->pid,
 			       .at_ns = m->time_ns,
@@ -152,7 +152,7 @@ void unprobed_probed(struct unprobed *u, uint64_t real_dev, uint64_t real_ino, u
 		if (!w->number || !is_same(u, w->dev, w->ino, real_dev, real_ino))
 			continue;
 		w->number = 0;
-		tell(u, w->pid, w->at_ns, at_ns);
+		unprobed_tell(u, w->pid, w->at_ns, at_ns);
 	}
 }
 
@@ -177,7 +177,7 @@ void unprobed_end(struct unprobed *u, uint64_t at_ns)
 		struct waiting *w = &u->waiting[i];
 
 		if (w->number && w->likely)
-			tell(u, w->pid, w->at_ns, at_ns);
+			unprobed_tell(u, w->pid, w->at_ns, at_ns);
 		w->number = 0;
 	}
 }

@@ -18,9 +18,9 @@
 #include "../../util/table/array.h"
 #include "../agent/agent_child.h"
 #include "../agent/agent_conn.h"
-#include "../agent/agent_door.h"
+#include "../agent/agent_listener.h"
 #include "../agent/agent_env.h"
-#include "../agent/agent_places.h"
+#include "../agent/agent_refused.h"
 #include "../discover/maps.h"
 #include "../cgroup.h"
 #include "../host.h"
@@ -49,7 +49,7 @@
 
 struct hooks_source {
 	const struct capture_plan *plan;
-	struct agent_door door;
+	struct agent_listener listener;
 	struct agent_env env;
 	struct agent_child cmd;
 	struct hooks_peer **peers;
@@ -66,7 +66,7 @@ struct hooks_source {
 	struct hooks_muted *muted;
 	struct hooks_without *without; /* NULL: it cannot be known who has no hooks */
 	uint8_t count_by;
-	struct agent_places places;    /* processes that found none */
+	struct agent_refused places;   /* processes that found none */
 	struct hooks_ring_counts gone; /* of processes that have ended */
 	bool loaded;		       /* a process that has ended had hooks */
 	uint64_t calls, unfinished, stopped_ns;
@@ -84,7 +84,7 @@ static int make_env(struct hooks_source *h, struct capture_plan *plan, const cha
 	const char *theirs = agent_env_value(plan->env, "LD_PRELOAD");
 	const char *asan = agent_env_value(plan->env, "ASAN_OPTIONS");
 	char path[400];
-	int err = agent_env_escape(h->door.path, path, sizeof(path));
+	int err = agent_env_escape(h->listener.path, path, sizeof(path));
 
 	if (!err)
 		err = agent_env_add(&h->env, "LD_PRELOAD=%s%s%s", file,
@@ -94,7 +94,7 @@ static int make_env(struct hooks_source *h, struct capture_plan *plan, const cha
 		err = agent_env_add(&h->env, "ASAN_OPTIONS=verify_asan_link_order=0%s%s",
 				    asan && *asan ? ":" : "", asan ? asan : "");
 	if (!err)
-		err = agent_env_add(&h->env, HOOKS_ENV "=v1 path=%s key=%s", path, h->door.key);
+		err = agent_env_add(&h->env, HOOKS_ENV "=v1 path=%s key=%s", path, h->listener.key);
 	return err ? err : agent_env_set(&h->env, plan);
 }
 
@@ -115,7 +115,7 @@ static int open_door(struct hooks_source *h, struct capture_plan *plan)
 			  file);
 		return -EINVAL;
 	}
-	err = agent_door_open(&h->door, dir);
+	err = agent_listener_open(&h->listener, dir);
 	return err ? err : make_env(h, plan, file);
 }
 
@@ -142,7 +142,7 @@ static int prepare(struct source *s, struct capture_plan *plan)
 	h->cmd.child.fd = -1;
 	h->cmd.status = -1;
 	h->plan = plan;
-	err = agent_door_init(&h->door);
+	err = agent_listener_init(&h->listener);
 	h->files = hooks_files_open(plan);
 	h->batch = hooks_batch_open();
 	if (hooks_clock_usable())
@@ -225,7 +225,7 @@ static bool make_room(struct hooks_source *h, const struct agent_conn_who *who)
 
 	while ((i = agent_conns_surplus(&(struct agent_conns){ h->npeers, conn_at, h }, who)) >=
 	       0) {
-		agent_places_took(&h->places, conn_at(h, i)->uid, conn_at(h, i)->pid, who->pid);
+		agent_refused_took(&h->places, conn_at(h, i)->uid, conn_at(h, i)->pid, who->pid);
 		drop(h, i);
 	}
 	return i == -ENOENT;
@@ -251,7 +251,7 @@ static int add_peer(struct hooks_source *h, int fd, const struct agent_conn_who 
 		msg_warn("the hooks of process %d find no place, because the processes of user %u "
 			 "have as many as one user may have: its calls are not shown",
 			 (int)who->pid, (unsigned int)who->uid);
-		agent_places_refuse(&h->places, who->uid);
+		agent_refused_add(&h->places, who->uid);
 		close(fd);
 		return -EMFILE;
 	}
@@ -260,7 +260,7 @@ static int add_peer(struct hooks_source *h, int fd, const struct agent_conn_who 
 		return -ENOMEM;
 	}
 	p = hooks_peer_open(fd, &o);
-	err = p ? agent_door_add(&h->door, fd) : -ENOMEM;
+	err = p ? agent_listener_add(&h->listener, fd) : -ENOMEM;
 	if (err) {
 		hooks_peer_close(p);
 		return err;
@@ -271,14 +271,14 @@ static int add_peer(struct hooks_source *h, int fd, const struct agent_conn_who 
 	return 0;
 }
 
-static void come(void *ctx, const struct agent_guest *g)
+static void come(void *ctx, const struct agent_accepted *g)
 {
 	struct hooks_source *h = ctx;
 
 	if (h->plan->follow || g->pid == h->cmd.child.pid)
 		add_peer(h, g->fd,
 			 &(struct agent_conn_who){ .pid = g->pid,
-						   .key = h->door.key,
+						   .key = h->listener.key,
 						   .neighbour = g->neighbour,
 						   .uid = g->uid });
 	else
@@ -384,7 +384,7 @@ static int last_of(struct hooks_source *h, struct hooks_peer *p)
 		err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, end, -1, for_unfinished(h));
 	count_unfinished(h, p);
 	if (err != -ENOMEM)
-		err = hooks_muted_tell(h->muted, hooks_peer_told(p), r, end, true, h->batch);
+		err = hooks_muted_tell(h->muted, hooks_peer_sent(p), r, end, true, h->batch);
 	if (h->counts)
 		hooks_counts_keep(h->counts, r, hooks_peer_started_ns(p));
 	hooks_ring_counts(r, &c);
@@ -463,7 +463,7 @@ static void note_hooks(struct hooks_source *h, const struct hooks_peer *p)
 /* Deals with what the processes say. 0 or -ENOMEM. */
 static int drain_peers(struct hooks_source *h)
 {
-	agent_door_accept(&h->door, come, h);
+	agent_listener_accept(&h->listener, come, h);
 	for (int i = h->npeers - 1; i >= 0; i--) {
 		struct hooks_peer *p, *old;
 		int err;
@@ -612,10 +612,10 @@ static int look_after(struct hooks_source *h, struct hooks_peer *p)
 
 	hooks_ring_tick(r);
 	err = tell_holes(h, p);
-	if (!err && hooks_muted_due(h->muted, hooks_peer_told(p), now))
-		err = hooks_muted_tell(h->muted, hooks_peer_told(p), r, now, false, h->batch);
+	if (!err && hooks_muted_due(h->muted, hooks_peer_sent(p), now))
+		err = hooks_muted_tell(h->muted, hooks_peer_sent(p), r, now, false, h->batch);
 	else if (!err)
-		err = hooks_muted_state(h->muted, hooks_peer_told(p), r, h->batch);
+		err = hooks_muted_state(h->muted, hooks_peer_sent(p), r, h->batch);
 	if (err)
 		return err;
 	if (!h->stopped_ns) {
@@ -643,7 +643,7 @@ static int gather(struct hooks_source *h)
 		else if (!hooks_peer_unannounced(p) && hooks_peer_ring(p))
 			err = look_after(h, p);
 	}
-	while (err >= 0 && agent_places_next(&h->places, CT_HOLE_CALLS, &t))
+	while (err >= 0 && agent_refused_next(&h->places, CT_HOLE_CALLS, &t))
 		err = hooks_batch_add(h->batch, &t.hole.h);
 	if (err >= 0)
 		err = hooks_without_tell(h->without, false, h->batch);
@@ -667,7 +667,7 @@ struct passing {
 
 static bool is_asked(const struct hooks_source *h)
 {
-	struct pollfd p = { .fd = h->door.epoll, .events = POLLIN };
+	struct pollfd p = { .fd = h->listener.epoll, .events = POLLIN };
 
 	return poll(&p, 1, 0) > 0;
 }
@@ -716,7 +716,7 @@ static void tell_end(struct hooks_source *h)
 	if (h->reported)
 		return;
 	h->reported = true;
-	agent_door_tell(&h->door);
+	agent_listener_tell(&h->listener);
 	if (!h->started && h->plan->cmd && h->cmd.started)
 		msg_warn("no hooks could be put into the program: it is linked statically, has "
 			 "more rights than its user (setuid), or has another libc or "
@@ -804,7 +804,7 @@ static bool wait_for_peers(struct hooks_source *h, enum hooks_peer_state state, 
 	bool waiting = true;
 
 	while (waiting && now_ns() < until) {
-		struct pollfd ready = { .fd = h->door.epoll, .events = POLLIN };
+		struct pollfd ready = { .fd = h->listener.epoll, .events = POLLIN };
 
 		waiting = false;
 		for (int i = 0; i < h->npeers; i++) {
@@ -865,7 +865,7 @@ static int fds(struct source *s, int *fd, int max)
 
 	if (max < 1)
 		return 0;
-	fd[0] = h->door.epoll;
+	fd[0] = h->listener.epoll;
 	if (max < 2 || !h->without)
 		return 1;
 	fd[1] = hooks_without_fd(h->without);
@@ -943,7 +943,7 @@ static void stop(struct source *s)
 					    h->stopped_ns, -1, for_unfinished(h));
 			count_unfinished(h, h->peers[i]);
 			/* one that does not answer is not asked again */
-			hooks_muted_tell(h->muted, hooks_peer_told(h->peers[i]),
+			hooks_muted_tell(h->muted, hooks_peer_sent(h->peers[i]),
 					 hooks_peer_ring(h->peers[i]), h->stopped_ns, true,
 					 h->batch);
 		}
@@ -1103,7 +1103,7 @@ static void close_source(struct source *s)
 	while (h->npeers)
 		drop(h, h->npeers - 1);
 	free(h->peers);
-	agent_door_close(&h->door);
+	agent_listener_close(&h->listener);
 	agent_child_close(&h->cmd);
 	hooks_files_close(h->files);
 	hooks_reader_close(h->reader);

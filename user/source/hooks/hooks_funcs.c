@@ -135,7 +135,7 @@ static bool has(const struct file *f)
 }
 
 /* What the file behind a mapping holds; NULL: nothing that is asked for, or it cannot be read. */
-static const struct file *look(struct hooks_files *fs, const struct ct_vma *v)
+static const struct file *hooks_funcs_look(struct hooks_files *fs, const struct ct_vma *v)
 {
 	struct file f = { .dev = v->dev, .ino = v->ino };
 	struct stat st;
@@ -173,7 +173,7 @@ static const struct file *look(struct hooks_files *fs, const struct ct_vma *v)
 
 bool hooks_files_have(struct hooks_files *f, const struct ct_vma *v)
 {
-	const struct file *file = look(f, v);
+	const struct file *file = hooks_funcs_look(f, v);
 
 	return file && file->scan.nprobes;
 }
@@ -215,7 +215,7 @@ static int flush(struct out *o, uint32_t flags)
 	return err;
 }
 
-static int add(struct out *o, const void *entry, size_t size)
+static int hooks_funcs_add(struct out *o, const void *entry, size_t size)
 {
 	int err = o->at + size > sizeof(o->msg) ? flush(o, 0) : 0;
 
@@ -266,7 +266,7 @@ int hooks_funcs_specs(const struct capture_plan *plan, hooks_send_fn send, void 
 			continue;
 		err = spec_of(plan, i, &s.spec);
 		if (!err)
-			err = add(o, &s, sizeof(s));
+			err = hooks_funcs_add(o, &s, sizeof(s));
 	}
 	if (!err)
 		err = flush(o, HOOKS_LAST);
@@ -412,7 +412,7 @@ static int one_mapping(void *ctx, const struct ct_vma *v)
 
 	if (is_known(o->mapped, v))
 		return 0;
-	f = look(o->files, v);
+	f = hooks_funcs_look(o->files, v);
 	if (f)
 		elf_silent(&f->scan, o->files->plan->shown, o->mapped->indirect, o->mapped->shared);
 	if (f && elf_unnamed(&f->scan, o->files->plan->shown))
@@ -435,7 +435,7 @@ static int one_mapping(void *ctx, const struct ct_vma *v)
 			out.nfile = 16;
 			memcpy(out.file, f->bytes[i], 16);
 		}
-		err = add(o, &out, sizeof(out));
+		err = hooks_funcs_add(o, &out, sizeof(out));
 		o->total++;
 	}
 	return err;

@@ -25,7 +25,7 @@ struct group {
 	uint16_t rows[NAMED]; /* of api_funcs[] */
 	int named, told;
 	bool unnamed; /* their names are taken back */
-	uint64_t all, told_rest;
+	uint64_t all, stated_rest;
 };
 
 struct hooks_holes {
@@ -36,14 +36,14 @@ struct hooks_holes {
 	struct group unhooked, partly, indirect, shared_code;
 	uint64_t silent[2][PLAN_WORDS]; /* functions of the last two */
 	const struct strings *stripped; /* NULL: none yet */
-	uint32_t told_stripped;
+	uint32_t stated_stripped;
 	uint32_t late;
-	uint64_t interrupted, told_interrupted;
-	bool shared, told_shared;
+	uint64_t interrupted, stated_interrupted;
+	bool shared, stated_shared;
 	struct ct_unprobed alone; /* h.size 0: it did not run alone, or that has been told */
-	bool told_alone;
+	bool stated_alone;
 	uint16_t gone; /* 0: they are there */
-	bool told_gone;
+	bool stated_gone;
 	uint64_t gone_ns;
 };
 
@@ -220,9 +220,9 @@ static int put_group(const struct hooks_holes *h, struct group *g, struct hooks_
 		err = put(h, g->reason, CT_HOLE_REFUSED, h->from_ns, 1,
 			  api_funcs[g->rows[g->told]].name, b);
 	rest = g->all - (uint64_t)g->named;
-	if (err || rest == g->told_rest)
+	if (err || rest == g->stated_rest)
 		return err;
-	g->told_rest = rest;
+	g->stated_rest = rest;
 	return put(h, g->reason, CT_HOLE_REFUSED, h->from_ns, rest, "", b);
 }
 
@@ -239,27 +239,27 @@ int hooks_holes_tell(struct hooks_holes *h, struct hooks_batch *b)
 		err = put_group(h, &h->indirect, b);
 	if (!err)
 		err = put_group(h, &h->shared_code, b);
-	for (; !err && h->stripped && h->told_stripped < h->stripped->n; h->told_stripped++)
+	for (; !err && h->stripped && h->stated_stripped < h->stripped->n; h->stated_stripped++)
 		err = put(h, CT_HOLE_STRIPPED, CT_HOLE_REFUSED, h->from_ns, 1,
-			  strings_get(h->stripped, h->told_stripped), b);
-	if (!err && h->interrupted != h->told_interrupted) {
-		h->told_interrupted = h->interrupted;
+			  strings_get(h->stripped, h->stated_stripped), b);
+	if (!err && h->interrupted != h->stated_interrupted) {
+		h->stated_interrupted = h->interrupted;
 		err = put(h, CT_HOLE_INTERRUPTED, CT_HOLE_REFUSED, h->from_ns, h->interrupted, "",
 			  b);
 	}
 	if (!err && h->alone.h.size) {
 		/* a process counts once */
-		h->alone.processes = !h->told_alone;
-		h->told_alone = true;
+		h->alone.processes = !h->stated_alone;
+		h->stated_alone = true;
 		err = hooks_batch_add(b, &h->alone.h);
 		h->alone.h.size = 0;
 	}
-	if (!err && h->shared && !h->told_shared) {
-		h->told_shared = true;
+	if (!err && h->shared && !h->stated_shared) {
+		h->stated_shared = true;
 		err = put(h, CT_HOLE_SHARED_MEMORY, CT_HOLE_UNSEEN, h->from_ns, 0, "", b);
 	}
-	if (!err && h->gone && !h->told_gone) {
-		h->told_gone = true;
+	if (!err && h->gone && !h->stated_gone) {
+		h->stated_gone = true;
 		err = put(h, (enum ct_hole_reason)h->gone, CT_HOLE_UNSEEN, h->gone_ns, 0, "", b);
 	}
 	return err;

@@ -7,7 +7,7 @@
 #include "../../event/holes/holes.h"
 #include "../../event/muted.h"
 #include "../../util/msg.h"
-#include "../../util/table/keyed.h"
+#include "../../util/table/hashmap.h"
 #include "../muted/may.h"
 #include "../muted/throttle.h"
 #include "hooks_muted.h"
@@ -31,7 +31,7 @@ struct seen {
 struct hooks_muted {
 	const struct capture_plan *plan;
 	struct throttle *throttle;
-	struct keyed seen;
+	struct hashmap seen;
 	size_t next;		       /* of `seen`, at which hooks_muted_looked() goes on */
 	uint64_t looked_ns, before_ns; /* of the last look, and of the one before it */
 	bool paused;   /* counts are kept by a key that a bare number does not have */
@@ -55,7 +55,7 @@ struct hooks_muted *hooks_muted_open(const struct capture_plan *plan)
 	m->plan = plan;
 	m->paused = plan->count && plan->count_by != CT_BY_FUNCTION &&
 		    plan->count_by != CT_BY_ASKED;
-	keyed_open(&m->seen, sizeof(struct seen), sizeof(((struct seen *)0)->key), SEEN_MAX);
+	hashmap_open(&m->seen, sizeof(struct seen), sizeof(((struct seen *)0)->key), SEEN_MAX);
 	m->throttle = throttle_open(THROTTLE_RATE);
 	if (m->throttle)
 		return m;
@@ -68,7 +68,7 @@ void hooks_muted_close(struct hooks_muted *m)
 	if (!m)
 		return;
 	throttle_close(m->throttle);
-	keyed_close(&m->seen);
+	hashmap_close(&m->seen);
 	free(m);
 }
 
@@ -100,10 +100,10 @@ static bool is_muted(const struct hooks_muted *m, int func)
 	return false;
 }
 
-static void say(const struct hooks_muted *m, uint32_t pid, const char *name)
+static void hooks_muted_say(const struct hooks_muted *m, uint32_t pid, const char *name)
 {
-	msg_note("process %u calls %s %s: from here on its calls are counted%s "
-		 "(-e %s or --keep-chatty %s each)",
+	msg_note("process %u calls %s %s: from here on its calls are counted%s (-e %s or "
+		 "--keep-chatty %s each)",
 		 pid, name, throttle_text(m->throttle),
 		 m->plan->count ? ", and their time is measured in short windows"
 				: " and not shown",
@@ -126,7 +126,7 @@ static int notice(struct hooks_muted *m, uint32_t pid, uint32_t func, uint64_t c
 	m->funcs[m->n] = (int)func;
 	m->names[m->n] = api_funcs[func].name;
 	m->since_ns[m->n] = now;
-	say(m, pid, api_funcs[func].name);
+	hooks_muted_say(m, pid, api_funcs[func].name);
 	return m->n++;
 }
 
@@ -149,7 +149,7 @@ void hooks_muted_look(struct hooks_muted *m, uint64_t now)
 	m->looked_ns = now;
 	m->next = 0;
 	throttle_calls(m->throttle, 0, 0, 0, now); /* the time over which rates are taken begins */
-	keyed_each(&m->seen, s)
+	hashmap_each(&m->seen, s)
 	{
 		s->now = 0;
 		s->looked &= !late;
@@ -166,7 +166,7 @@ static void add_cell(void *ctx, const struct ct_entry *e, const union hooks_extr
 	if (e->key.how == CT_BY_SIZE || e->key.func >= api_nfuncs ||
 	    !muted_may(m->plan, e->key.func))
 		return;
-	s = keyed_get(&m->seen, &want.key, &made);
+	s = hashmap_get(&m->seen, &want.key, &made);
 	if (s)
 		s->now += e->n.calls;
 }
@@ -179,7 +179,7 @@ void hooks_muted_look_at(struct hooks_muted *m, struct hooks_ring *r)
 int hooks_muted_looked(struct hooks_muted *m)
 {
 	while (m->next < m->seen.n) {
-		struct seen *s = keyed_at(&m->seen, m->next++);
+		struct seen *s = hashmap_at(&m->seen, m->next++);
 		uint64_t calls = s->now > s->last && s->looked ? s->now - s->last : 0;
 		int number;
 
@@ -239,12 +239,12 @@ const char *const *hooks_muted_names(const struct hooks_muted *m)
 
 /* ---- telling ---- */
 
-bool hooks_muted_due(const struct hooks_muted *m, const struct hooks_muted_told *told, uint64_t now)
+bool hooks_muted_due(const struct hooks_muted *m, const struct hooks_muted_sent *told, uint64_t now)
 {
 	return m->n && now - (told->until_ns ? told->until_ns : m->since_ns[0]) >= TELL_NS;
 }
 
-static int tell_one(struct hooks_muted *m, const struct hooks_muted_told *told, int number,
+static int tell_one(struct hooks_muted *m, const struct hooks_muted_sent *told, int number,
 		    pid_t pid, uint64_t calls, uint64_t now, struct hooks_batch *b)
 {
 	uint64_t since = m->since_ns[number] > told->until_ns ? m->since_ns[number]
@@ -276,7 +276,7 @@ static int state(const struct hooks_muted *m, int number, pid_t pid, uint64_t un
 	return hooks_batch_add(b, &t.hole.h);
 }
 
-int hooks_muted_state(const struct hooks_muted *m, struct hooks_muted_told *told,
+int hooks_muted_state(const struct hooks_muted *m, struct hooks_muted_sent *told,
 		      const struct hooks_ring *r, struct hooks_batch *b)
 {
 	int err = 0;
@@ -286,7 +286,7 @@ int hooks_muted_state(const struct hooks_muted *m, struct hooks_muted_told *told
 	return err;
 }
 
-int hooks_muted_tell(struct hooks_muted *m, struct hooks_muted_told *told,
+int hooks_muted_tell(struct hooks_muted *m, struct hooks_muted_sent *told,
 		     const struct hooks_ring *r, uint64_t now, bool last, struct hooks_batch *b)
 {
 	int err = hooks_muted_state(m, told, r, b);

@@ -43,17 +43,17 @@ void hooks_muted_message(const struct hooks_muted *, int number, const struct ho
 const char *const *hooks_muted_names(const struct hooks_muted *);
 
 /* What was told of a process: all 0 at first. */
-struct hooks_muted_told {
+struct hooks_muted_sent {
 	uint64_t calls[HOOKS_MUTED], until_ns;
 	int stated; /* functions whose rows were stated */
 };
 /* Is it time to tell of this process? */
-bool hooks_muted_due(const struct hooks_muted *, const struct hooks_muted_told *, uint64_t now);
+bool hooks_muted_due(const struct hooks_muted *, const struct hooks_muted_sent *, uint64_t now);
 /* Adds a row (CT_HOLE) for each function that is muted since, before its numbers are known. 0 or -ENOMEM. */
-int hooks_muted_state(const struct hooks_muted *, struct hooks_muted_told *,
+int hooks_muted_state(const struct hooks_muted *, struct hooks_muted_sent *,
 		      const struct hooks_ring *, struct hooks_batch *);
 /* Adds a CT_MUTED for each function that the process has called since; with `last` the rows end. 0 or -ENOMEM. */
-int hooks_muted_tell(struct hooks_muted *, struct hooks_muted_told *, const struct hooks_ring *,
+int hooks_muted_tell(struct hooks_muted *, struct hooks_muted_sent *, const struct hooks_ring *,
 		     uint64_t now, bool last, struct hooks_batch *);
 
 #endif

@@ -53,7 +53,7 @@ struct hooks_peer {
 	uint32_t read_last; /* the newest of their numbers */
 	struct hooks_life life;
 	int filters_place; /* -1: the kernel does not tell it of its filters */
-	struct hooks_muted_told told;
+	struct hooks_muted_sent told;
 	char msg[MEET_MSG_MAX];
 	size_t size;
 };
@@ -374,7 +374,7 @@ void hooks_peer_mute(struct hooks_peer *p, int number)
 		put_mute(p, number);
 }
 
-struct hooks_muted_told *hooks_peer_told(struct hooks_peer *p)
+struct hooks_muted_sent *hooks_peer_sent(struct hooks_peer *p)
 {
 	return &p->told;
 }

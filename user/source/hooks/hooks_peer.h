@@ -88,7 +88,7 @@ void hooks_peer_was_read(struct hooks_peer *);
 void hooks_peer_mute(struct hooks_peer *, int number);
 /* hooks_mapped_mutes() of what it has mapped. */
 bool hooks_peer_mutes(const struct hooks_peer *, int func);
-struct hooks_muted_told *hooks_peer_told(struct hooks_peer *);
+struct hooks_muted_sent *hooks_peer_sent(struct hooks_peer *);
 /* It has taken its hooks off. */
 bool hooks_peer_bye(const struct hooks_peer *);
 /* Its connection has ended without that. */

@@ -22,7 +22,7 @@
 #include "../../event/holes/holes.h"
 #include "../../util/now.h"
 #include "../../util/table/array.h"
-#include "../../util/table/keyed.h"
+#include "../../util/table/hashmap.h"
 #include "../discover/watch.h"
 #include "../host.h"
 #include "hooks_without.h"
@@ -68,7 +68,7 @@ struct hooks_without {
 	const struct capture_plan *plan;
 	struct hooks_files *files;
 	struct watch *watch;
-	struct keyed procs, hooked;
+	struct hashmap procs, hooked;
 	struct record *records;
 	size_t n, room;
 	uint64_t number, looked_ns;
@@ -84,8 +84,8 @@ struct hooks_without *hooks_without_open(const struct capture_plan *plan, struct
 		return NULL;
 	w->plan = plan;
 	w->files = files;
-	keyed_open_of(&w->procs, struct proc, pid, PROCESSES_MAX);
-	keyed_open_of(&w->hooked, struct hooked, pid, PROCESSES_MAX);
+	hashmap_open_of(&w->procs, struct proc, pid, PROCESSES_MAX);
+	hashmap_open_of(&w->hooked, struct hooked, pid, PROCESSES_MAX);
 	if (!watch_open_tasks(&w->watch))
 		return w;
 	hooks_without_close(w);
@@ -97,8 +97,8 @@ void hooks_without_close(struct hooks_without *w)
 	if (!w)
 		return;
 	watch_close(w->watch);
-	keyed_close(&w->procs);
-	keyed_close(&w->hooked);
+	hashmap_close(&w->procs);
+	hashmap_close(&w->hooked);
 	free(w->records);
 	free(w);
 }
@@ -114,14 +114,14 @@ static struct proc *find(const struct hooks_without *w, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 
-	return keyed_look(&w->procs, &key);
+	return hashmap_look(&w->procs, &key);
 }
 
 static struct proc *make(struct hooks_without *w, pid_t pid, uint64_t at_ns)
 {
 	uint32_t key = (uint32_t)pid;
 	bool made;
-	struct proc *p = keyed_get(&w->procs, &key, &made);
+	struct proc *p = hashmap_get(&w->procs, &key, &made);
 
 	if (p)
 		*p = (struct proc){ .pid = key, .since_ns = at_ns, .threads = 1 };
@@ -156,7 +156,7 @@ void hooks_without_hooked(struct hooks_without *w, pid_t pid, uint64_t at_ns)
 	struct hooked *h;
 	bool made;
 
-	h = w ? keyed_get(&w->hooked, &key, &made) : NULL;
+	h = w ? hashmap_get(&w->hooked, &key, &made) : NULL;
 	if (h && at_ns > h->at_ns)
 		h->at_ns = at_ns;
 }
@@ -172,17 +172,17 @@ void hooks_without_uses(struct hooks_without *w, pid_t pid, uint64_t at_ns)
 /* When it got its hooks; 0: it has none. */
 static uint64_t hooked_ns(const struct hooks_without *w, const struct proc *p)
 {
-	const struct hooked *h = keyed_look(&w->hooked, &p->pid);
+	const struct hooked *h = hashmap_look(&w->hooked, &p->pid);
 
 	return h && h->at_ns >= p->since_ns ? h->at_ns : 0;
 }
 
 static void forget_hooks(struct hooks_without *w, const struct proc *p)
 {
-	struct hooked *h = keyed_look(&w->hooked, &p->pid);
+	struct hooked *h = hashmap_look(&w->hooked, &p->pid);
 
 	if (h && h->at_ns <= p->ended_ns)
-		keyed_remove(&w->hooked, h);
+		hashmap_remove(&w->hooked, h);
 }
 
 /* ---- rows ---- */
@@ -232,7 +232,7 @@ static void judge(struct hooks_without *w, struct proc *p, uint64_t now, bool la
 			return;
 		tell_end(w, p, p->ended_ns);
 		forget_hooks(w, p);
-		keyed_remove(&w->procs, p);
+		hashmap_remove(&w->procs, p);
 		return;
 	}
 	if (!p->uses_ns || !reason_of(p))
@@ -327,7 +327,7 @@ static void forked(struct hooks_without *w, const struct record *r)
 		return;
 	if (p) { /* its number is used again */
 		tell_end(w, p, p->ended_ns ? p->ended_ns : r->time_ns);
-		keyed_remove(&w->procs, p);
+		hashmap_remove(&w->procs, p);
 		parent = find(w, r->parent);
 	}
 	if (!parent || !w->plan->follow)
@@ -349,8 +349,9 @@ static void has_flags(struct hooks_without *w, const struct record *r)
 
 	if (r->flags & CLONE_THREAD)
 		return;
-	keyed_each(&w->procs, p) if (p->maker == r->parent_tid && !p->flags_known && !p->executed &&
-				     (!newest || p->since_ns > newest->since_ns)) newest = p;
+	hashmap_each(&w->procs, p) if (p->maker == r->parent_tid && !p->flags_known &&
+				       !p->executed && (!newest || p->since_ns > newest->since_ns))
+		newest = p;
 	if (!newest)
 		return;
 	newest->flags = r->flags;
@@ -430,7 +431,7 @@ static void look(struct hooks_without *w, uint64_t now)
 {
 	struct proc *p;
 
-	keyed_each(&w->procs, p)
+	hashmap_each(&w->procs, p)
 	{
 		if (p->uses_ns || p->ended_ns || hooked_ns(w, p) || !host_uses_gpu((pid_t)p->pid))
 			continue;
@@ -451,6 +452,6 @@ int hooks_without_tell(struct hooks_without *w, bool last, struct hooks_batch *b
 	read_records(w, last);
 	if (last || now - w->looked_ns >= LOOK_NS)
 		look(w, now);
-	keyed_each(&w->procs, p) judge(w, p, now, last);
+	hashmap_each(&w->procs, p) judge(w, p, now, last);
 	return w->err;
 }

@@ -47,7 +47,7 @@ struct wanted {
 	uint64_t value;
 };
 
-static int on_symbol(void *ctx, const struct elf_sym *s)
+static int inject_make_on_symbol(void *ctx, const struct elf_sym *s)
 {
 	struct wanted *w = ctx;
 
@@ -81,7 +81,7 @@ int inject_make_symbol(struct inject_job *j)
 	if (!err)
 		err = elf_file_open(&elf, fd);
 	if (!err)
-		err = elf_symbols(&elf, SHT_DYNSYM, begins, on_symbol, &w);
+		err = elf_symbols(&elf, SHT_DYNSYM, begins, inject_make_on_symbol, &w);
 	for (int i = 0; !err && i < elf.nphdr; i++)
 		/* the segment of the file's begin; one without bytes has no place in it */
 		if (elf.phdr[i].p_type == PT_LOAD && !elf.phdr[i].p_offset && elf.phdr[i].p_filesz)
@@ -124,18 +124,17 @@ int inject_make_failed(struct inject_job *j, int err, const char *what)
 	if (err == -ESRCH)
 		msg_error("process %d ended while the agent was being added", (int)j->pid);
 	else if (err == -ETIME)
-		msg_error("process %d: %s did not return within %d ms, and was given up; the "
-			  "program goes on without the agent: try "
-			  "again, or start it under cudatrace",
-			  (int)j->pid, what, j->what->limit_ms);
+		msg_error(
+			"process %d: %s did not return within %d ms, and was given up; the program "
+			"goes on without the agent: try again, or start it under cudatrace",
+			(int)j->pid, what, j->what->limit_ms);
 	else if (err == -EFAULT && j->r.fault)
 		msg_error("process %d: %s crashed (signal %d) and was undone; the program goes on "
 			  "without the agent",
 			  (int)j->pid, what, j->r.fault);
 	else if (err == -EACCES || err == -EPERM)
 		msg_error("process %d: %s is forbidden there (SELinux, seccomp, or "
-			  "vm.memfd_noexec=2): start the program under "
-			  "cudatrace",
+			  "vm.memfd_noexec=2): start the program under cudatrace",
 			  (int)j->pid, what);
 	else
 		msg_error("process %d: %s failed: %s; the program goes on without the agent",
@@ -144,8 +143,8 @@ int inject_make_failed(struct inject_job *j, int err, const char *what)
 }
 
 /* A system call of the target's; its own failure is a failure too. */
-static int call(struct inject_job *j, int64_t *result, const char *name, long nr, uint64_t a,
-		uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+static int inject_make_call(struct inject_job *j, int64_t *result, const char *name, long nr,
+			    uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
 {
 	int err = inject_remote_syscall(&j->r, result, nr, a, b, c, d, e, f);
 
@@ -175,8 +174,8 @@ uint64_t inject_make_home(struct inject_job *j)
 int inject_make_stack(struct inject_job *j)
 {
 	int64_t at, unused;
-	int err = call(j, &at, "mmap", SYS_mmap, 0, STACK_BYTES, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0);
+	int err = inject_make_call(j, &at, "mmap", SYS_mmap, 0, STACK_BYTES, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0);
 
 	if (err)
 		return err;
@@ -189,7 +188,8 @@ int inject_make_stack(struct inject_job *j)
 	}
 	j->text = j->r.stack + 2 * j->page;
 	/* below it something else of the program's may be mapped: our stack must not run into it */
-	return call(j, &unused, "mprotect", SYS_mprotect, j->r.stack, j->page, PROT_NONE, 0, 0, 0);
+	return inject_make_call(j, &unused, "mprotect", SYS_mprotect, j->r.stack, j->page,
+				PROT_NONE, 0, 0, 0);
 }
 
 /* The target's descriptor as one of ours. */
@@ -303,8 +303,9 @@ int inject_make_stub(struct inject_job *j)
 	if (!err)
 		err = fill_memfd(j, &stub_at);
 	if (!err)
-		err = call(j, &at, "mapping code from a memfd", SYS_mmap, 0, j->page,
-			   PROT_READ | PROT_EXEC, MAP_PRIVATE, (uint64_t)j->memfd, stub_at);
+		err = inject_make_call(j, &at, "mapping code from a memfd", SYS_mmap, 0, j->page,
+				       PROT_READ | PROT_EXEC, MAP_PRIVATE, (uint64_t)j->memfd,
+				       stub_at);
 	if (err)
 		return err;
 	inject_regs_stub(&len, &ret);
@@ -335,15 +336,16 @@ static int connect_to_us(struct inject_job *j, int64_t *fd)
 	if (err)
 		inject_make_failed(j, err, "making a socket");
 	if (!err)
-		err = call(j, fd, "socket", SYS_socket, AF_UNIX,
-			   (uint64_t)j->what->sock_type | SOCK_CLOEXEC, 0, 0, 0, 0);
+		err = inject_make_call(j, fd, "socket", SYS_socket, AF_UNIX,
+				       (uint64_t)j->what->sock_type | SOCK_CLOEXEC, 0, 0, 0, 0);
 	if (!err)
 		j->sock = *fd;
 	if (!err)
-		err = call(j, &unused,
-			   "connecting to cudatrace (from another network namespace, without "
-			   "pidfd_getfd)",
-			   SYS_connect, (uint64_t)*fd, j->text, len, 0, 0, 0);
+		err = inject_make_call(
+			j, &unused,
+			"connecting to cudatrace (from another network namespace, without "
+			"pidfd_getfd)",
+			SYS_connect, (uint64_t)*fd, j->text, len, 0, 0, 0);
 	if (!err) {
 		j->result->sock = accept4(s, NULL, NULL, SOCK_CLOEXEC);
 		err = j->result->sock < 0
@@ -360,18 +362,18 @@ static int make_pair(struct inject_job *j)
 	int64_t unused;
 	int fds[2], err;
 
-	err = call(j, &unused, "socketpair", SYS_socketpair, AF_UNIX,
-		   (uint64_t)j->what->sock_type | SOCK_CLOEXEC, 0, j->text, 0, 0);
+	err = inject_make_call(j, &unused, "socketpair", SYS_socketpair, AF_UNIX,
+			       (uint64_t)j->what->sock_type | SOCK_CLOEXEC, 0, j->text, 0, 0);
 	if (!err)
 		err = target_read(j->target, j->text, fds, sizeof(fds));
 	if (err)
 		return err;
 	j->sock = fds[1];
 	j->result->sock = fetch(j, fds[0]);
-	err = call(j, &unused, "close", SYS_close, (uint64_t)fds[0], 0, 0, 0, 0, 0);
+	err = inject_make_call(j, &unused, "close", SYS_close, (uint64_t)fds[0], 0, 0, 0, 0, 0);
 	if (err || j->result->sock >= 0)
 		return err;
-	err = call(j, &unused, "close", SYS_close, (uint64_t)fds[1], 0, 0, 0, 0, 0);
+	err = inject_make_call(j, &unused, "close", SYS_close, (uint64_t)fds[1], 0, 0, 0, 0, 0);
 	j->sock = -1;
 	return err ? err : connect_to_us(j, &unused);
 }

@@ -60,23 +60,24 @@ long inject_regs_syscall(const struct inject_regs *);
 bool inject_regs_eintr(const struct inject_regs *);
 /* Changes what is to be put back so that the system call is made anew instead. */
 void inject_regs_redo(struct inject_regs *);
-/* No user code has to be in 32-bit mode for us. */
+/* True if the thread runs 64-bit code. The code that is injected cannot run in a 32-bit program. */
 bool inject_regs_native(const struct inject_regs *);
-/* The thread has a shadow stack: returns that were not calls end it. */
+/* True if the thread has a shadow stack: the processor ends a program that returns to an address without having
+ * made a call. */
 bool inject_regs_shadow(pid_t tid);
 
-/* The next instruction is the system call of `at`; sp is the stack pointer during it. */
+/* Makes the system call instruction of `at` the next one; sp is the stack pointer during the call. */
 int inject_regs_set_syscall(pid_t tid, const struct inject_regs *, const struct inject_code_at *at,
 			    uint64_t sp, long nr, const uint64_t args[6]);
-/* The next instruction is the function's first. sp: what is there is what ret finds. The vector
- * state is what a function may expect. */
+/* Makes the first instruction of the function the next one. sp points to the address that the function returns to.
+ * The vector state is set to what the ABI says at a function's entry. */
 int inject_regs_set_call(pid_t tid, const struct inject_regs *, const struct inject_code_at *at,
 			 uint64_t fn, uint64_t sp, const uint64_t args[6]);
-/* In a system call stop: its number, its result (at its end) or what ret handed over (at
- * rt_sigreturn's beginning). */
+/* Reads, in a system call stop, the call's number, its result (at its end), or what the function returned (at the
+ * beginning of rt_sigreturn). */
 int inject_regs_get(pid_t tid, long *nr, uint64_t *sp, int64_t *result, int64_t *handed);
-/* In a system call's entry stop: makes another one, harmless, of it, after which ip and sp are
- * these. */
+/* Replaces, in a system call's entry stop, the call by a harmless one. Afterwards the thread goes on at ip with
+ * the stack pointer sp. */
 int inject_regs_replace(pid_t tid, uint64_t ip, uint64_t sp);
 /* The same in an exit stop. */
 int inject_regs_jump(pid_t tid, uint64_t ip, uint64_t sp);

@@ -68,14 +68,14 @@ static int put_set(pid_t tid, int type, const void *bytes, size_t len)
 	return ptrace(PTRACE_SETREGSET, tid, type, &io) < 0 ? -errno : 0;
 }
 
-static int get(pid_t tid, struct user_regs_struct *u)
+static int inject_regs_arm64_get(pid_t tid, struct user_regs_struct *u)
 {
 	size_t len = sizeof(*u);
 
 	return get_set(tid, NT_PRSTATUS, u, &len);
 }
 
-static int set(pid_t tid, const struct user_regs_struct *u)
+static int inject_regs_arm64_set(pid_t tid, const struct user_regs_struct *u)
 {
 	return put_set(tid, NT_PRSTATUS, u, sizeof(*u));
 }
@@ -106,7 +106,7 @@ int inject_regs_save(pid_t tid, struct inject_regs *r)
 	_Static_assert(sizeof(struct user_regs_struct) <= sizeof(r->general), "they fit");
 	memset(r, 0, sizeof(*r));
 	r->general_bytes = sizeof(struct user_regs_struct);
-	err = get(tid, (struct user_regs_struct *)r->general);
+	err = inject_regs_arm64_get(tid, (struct user_regs_struct *)r->general);
 	/* in streaming mode (SME) no ordinary function may be called */
 	if (!err && !get_set(tid, NT_ARM_SSVE, &head, &len) && head.size > sizeof(head))
 		err = -ENOTSUP;
@@ -123,7 +123,7 @@ int inject_regs_restore(pid_t tid, const struct inject_regs *r)
 
 	for (int i = 0; i < r->nsets && !err; i++)
 		err = put_set(tid, r->sets[i].type, r->sets[i].bytes, r->sets[i].len);
-	return err ? err : set(tid, of(r));
+	return err ? err : inject_regs_arm64_set(tid, of(r));
 }
 
 void inject_regs_free(struct inject_regs *r)
@@ -208,7 +208,7 @@ int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, const struct
 	u.regs[8] = (uint64_t)nr;
 	u.pc = at->syscall;
 	u.sp = sp;
-	return set(tid, &u);
+	return inject_regs_arm64_set(tid, &u);
 }
 
 int inject_regs_set_call(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at,
@@ -225,14 +225,14 @@ int inject_regs_set_call(pid_t tid, const struct inject_regs *r, const struct in
 	set_args(&u, at, args);
 	u.pc = fn;
 	u.sp = sp;
-	return set(tid, &u);
+	return inject_regs_arm64_set(tid, &u);
 }
 
 int inject_regs_get(pid_t tid, long *nr, uint64_t *sp, int64_t *result, int64_t *handed)
 {
 	struct user_regs_struct u;
 	size_t len = sizeof(int);
-	int number = -1, err = get(tid, &u);
+	int number = -1, err = inject_regs_arm64_get(tid, &u);
 
 	if (!err)
 		err = get_set(tid, NT_ARM_SYSTEM_CALL, &number, &len);
@@ -248,13 +248,13 @@ int inject_regs_get(pid_t tid, long *nr, uint64_t *sp, int64_t *result, int64_t 
 int inject_regs_jump(pid_t tid, uint64_t ip, uint64_t sp)
 {
 	struct user_regs_struct u;
-	int err = get(tid, &u);
+	int err = inject_regs_arm64_get(tid, &u);
 
 	if (err)
 		return err;
 	u.pc = ip;
 	u.sp = sp;
-	return set(tid, &u);
+	return inject_regs_arm64_set(tid, &u);
 }
 
 int inject_regs_replace(pid_t tid, uint64_t ip, uint64_t sp)
@@ -303,7 +303,8 @@ const void *inject_regs_stub(size_t *len, size_t *ret)
 	return stub;
 }
 
-static ssize_t find(const uint8_t *code, size_t len, uint32_t first, uint32_t second)
+static ssize_t inject_regs_arm64_find(const uint8_t *code, size_t len, uint32_t first,
+				      uint32_t second)
 {
 	for (size_t i = 0; i + 8 <= len; i += 4) {
 		uint32_t two[2];
@@ -317,12 +318,12 @@ static ssize_t find(const uint8_t *code, size_t len, uint32_t first, uint32_t se
 
 ssize_t inject_regs_find_syscall(const uint8_t *code, size_t len)
 {
-	return find(code, len, SVC, RET);
+	return inject_regs_arm64_find(code, len, SVC, RET);
 }
 
 ssize_t inject_regs_find_sigreturn(const uint8_t *code, size_t len)
 {
-	return find(code, len, MOV_X8_SIGRETURN, SVC);
+	return inject_regs_arm64_find(code, len, MOV_X8_SIGRETURN, SVC);
 }
 
 bool inject_regs_is_call(const uint8_t *code, size_t len)

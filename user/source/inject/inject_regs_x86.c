@@ -65,14 +65,14 @@ static const struct user_regs_struct *of(const struct inject_regs *r)
 	return (const struct user_regs_struct *)r->general;
 }
 
-static int get(pid_t tid, struct user_regs_struct *u)
+static int inject_regs_x86_get(pid_t tid, struct user_regs_struct *u)
 {
 	struct iovec io = { .iov_base = u, .iov_len = sizeof(*u) };
 
 	return ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io) < 0 ? -errno : 0;
 }
 
-static int set(pid_t tid, const struct user_regs_struct *u)
+static int inject_regs_x86_set(pid_t tid, const struct user_regs_struct *u)
 {
 	struct iovec io = { .iov_base = (void *)u, .iov_len = sizeof(*u) };
 
@@ -87,7 +87,7 @@ int inject_regs_save(pid_t tid, struct inject_regs *r)
 	_Static_assert(sizeof(struct user_regs_struct) <= sizeof(r->general), "they fit");
 	memset(r, 0, sizeof(*r));
 	r->general_bytes = sizeof(struct user_regs_struct);
-	err = get(tid, (struct user_regs_struct *)r->general);
+	err = inject_regs_x86_get(tid, (struct user_regs_struct *)r->general);
 	if (err)
 		return err;
 	io.iov_base = calloc(1, XSTATE_MAX);
@@ -113,7 +113,7 @@ int inject_regs_restore(pid_t tid, const struct inject_regs *r)
 {
 	int err = set_xstate(tid, r->sets[0].bytes, r->sets[0].len);
 
-	return err ? err : set(tid, of(r));
+	return err ? err : inject_regs_x86_set(tid, of(r));
 }
 
 void inject_regs_free(struct inject_regs *r)
@@ -187,7 +187,7 @@ int inject_regs_restore_plain(pid_t tid, const struct inject_regs *r)
 
 	plain(r, &u);
 	err = set_xstate(tid, r->sets[0].bytes, r->sets[0].len);
-	return err ? err : set(tid, &u);
+	return err ? err : inject_regs_x86_set(tid, &u);
 }
 
 bool inject_regs_native(const struct inject_regs *r)
@@ -247,7 +247,7 @@ int inject_regs_set_syscall(pid_t tid, const struct inject_regs *r, const struct
 	u.rip = at->syscall;
 	u.rsp = sp;
 	u.rax = (unsigned long long)nr;
-	return set(tid, &u);
+	return inject_regs_x86_set(tid, &u);
 }
 
 int inject_regs_set_call(pid_t tid, const struct inject_regs *r, const struct inject_code_at *at,
@@ -263,13 +263,13 @@ int inject_regs_set_call(pid_t tid, const struct inject_regs *r, const struct in
 	u.rsp = sp;
 	u.rbp = 0; /* where unwinders end */
 	u.rax = 0;
-	return set(tid, &u);
+	return inject_regs_x86_set(tid, &u);
 }
 
 int inject_regs_get(pid_t tid, long *nr, uint64_t *sp, int64_t *result, int64_t *handed)
 {
 	struct user_regs_struct u;
-	int err = get(tid, &u);
+	int err = inject_regs_x86_get(tid, &u);
 
 	if (err)
 		return err;
@@ -283,23 +283,23 @@ int inject_regs_get(pid_t tid, long *nr, uint64_t *sp, int64_t *result, int64_t 
 int inject_regs_replace(pid_t tid, uint64_t ip, uint64_t sp)
 {
 	struct user_regs_struct u;
-	int err = get(tid, &u);
+	int err = inject_regs_x86_get(tid, &u);
 
 	u.orig_rax = SYS_getpid;
 	u.rip = ip;
 	u.rsp = sp;
-	return err ? err : set(tid, &u);
+	return err ? err : inject_regs_x86_set(tid, &u);
 }
 
 int inject_regs_jump(pid_t tid, uint64_t ip, uint64_t sp)
 {
 	struct user_regs_struct u;
-	int err = get(tid, &u);
+	int err = inject_regs_x86_get(tid, &u);
 
 	u.orig_rax = (unsigned long long)-1;
 	u.rip = ip;
 	u.rsp = sp;
-	return err ? err : set(tid, &u);
+	return err ? err : inject_regs_x86_set(tid, &u);
 }
 
 /* The vector state as the kernel writes it for a handler: the register set, with its size said
@@ -361,7 +361,7 @@ const void *inject_regs_stub(size_t *len, size_t *ret)
 	return stub;
 }
 
-static ssize_t find(const uint8_t *code, size_t len, const void *what, size_t n)
+static ssize_t inject_regs_x86_find(const uint8_t *code, size_t len, const void *what, size_t n)
 {
 	const uint8_t *at = memmem(code, len, what, n);
 
@@ -370,12 +370,12 @@ static ssize_t find(const uint8_t *code, size_t len, const void *what, size_t n)
 
 ssize_t inject_regs_find_syscall(const uint8_t *code, size_t len)
 {
-	return find(code, len, "\x0f\x05\xc3", 3);
+	return inject_regs_x86_find(code, len, "\x0f\x05\xc3", 3);
 }
 
 ssize_t inject_regs_find_sigreturn(const uint8_t *code, size_t len)
 {
-	return find(code, len, "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
+	return inject_regs_x86_find(code, len, "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
 }
 
 bool inject_regs_is_call(const uint8_t *code, size_t len)

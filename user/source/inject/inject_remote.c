@@ -170,7 +170,7 @@ static int set_mask(struct inject_remote *r, uint64_t mask)
 
 /* PTRACE_DETACH needs a stop, which was asked for. One that does not stop even now is let go
  * when our thread ends. */
-static void let_go(struct inject_remote *r)
+static void inject_remote_let_go(struct inject_remote *r)
 {
 	int sig = 0, stop = STOP_EVENT;
 
@@ -196,7 +196,7 @@ int inject_remote_close(struct inject_remote *r)
 		if (!err)
 			err = inject_regs_restore(r->tid, &r->saved);
 	}
-	let_go(r);
+	inject_remote_let_go(r);
 	for (int sig = 1; sig <= 64 && r->late; sig++)
 		if (r->late & SIGBIT(sig))
 			syscall(SYS_tgkill, r->pid, r->tid, sig);

@@ -36,7 +36,7 @@ struct machine {
 	uint32_t a, x, m[BPF_MEMWORDS];
 };
 
-static uint32_t load(const struct seccomp_data *data, uint32_t at)
+static uint32_t inject_seccomp_load(const struct seccomp_data *data, uint32_t at)
 {
 	uint32_t v = 0;
 
@@ -80,7 +80,7 @@ static void step(struct machine *m, const struct sock_filter *f, const struct se
 	case BPF_LDX:
 		v = f->k;
 		if (BPF_MODE(f->code) == BPF_ABS)
-			v = load(data, f->k);
+			v = inject_seccomp_load(data, f->k);
 		else if (BPF_MODE(f->code) == BPF_MEM)
 			v = m->m[f->k % BPF_MEMWORDS];
 		else if (BPF_MODE(f->code) == BPF_LEN)
@@ -100,7 +100,8 @@ static void step(struct machine *m, const struct sock_filter *f, const struct se
 
 /* Runs a filter. Returns its verdict (SECCOMP_RET_), or SECCOMP_RET_KILL_PROCESS for one that is
  * none. */
-static uint32_t run(const struct sock_filter *code, size_t len, const struct seccomp_data *data)
+static uint32_t inject_seccomp_run(const struct sock_filter *code, size_t len,
+				   const struct seccomp_data *data)
 {
 	struct machine m = {};
 	size_t pc = 0;
@@ -154,7 +155,7 @@ static const char *denied(const struct sock_filter *code, size_t len)
 		uint32_t verdict;
 
 		memcpy(data.args, needed[i].args, sizeof(data.args));
-		verdict = run(code, len, &data) & SECCOMP_RET_ACTION_FULL;
+		verdict = inject_seccomp_run(code, len, &data) & SECCOMP_RET_ACTION_FULL;
 		if (verdict != SECCOMP_RET_ALLOW && verdict != SECCOMP_RET_LOG)
 			return needed[i].name;
 	}

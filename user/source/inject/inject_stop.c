@@ -360,7 +360,8 @@ static const char *look_whole(const struct inject_place *p, const struct inject_
  * round, the frames themselves are looked at; of one that sleeps, what has to be read of files
  * for that is read before the stop.
  */
-static const char *look(const struct inject_place *p, struct inject_remote *r, bool whole)
+static const char *inject_stop_look(const struct inject_place *p, struct inject_remote *r,
+				    bool whole)
 {
 	struct inject_thread t = { .pid = p->pid, .tid = r->tid };
 	const char *why;
@@ -407,7 +408,7 @@ static int try_one(struct inject_remote *r, struct inject_place *p, const struct
 	}
 	p->in_futex = is_in_futex(r, &now);
 	/* it may have got one since the list was made; while it stands it does not */
-	p->why = shares_table(p->pid, c->tid) ? look(p, r, whole)
+	p->why = shares_table(p->pid, c->tid) ? inject_stop_look(p, r, whole)
 					      : "one that does not share the program's descriptors";
 	return p->why ? -EAGAIN : 0;
 }

@@ -19,7 +19,7 @@
 
 #include "../../util/io/child.h"
 #include "../../util/msg.h"
-#include "../../util/table/keyed.h"
+#include "../../util/table/hashmap.h"
 #include "launch.h"
 #include "launch_child.h"
 #include "launch_tracer.h"
@@ -40,21 +40,21 @@ struct launch {
 	int status;
 	bool started, execed, exited, ended, closing;
 	bool follow; /* descendants too */
-	struct keyed tracees;
+	struct hashmap tracees;
 	struct tracer *tracer;
 };
 
 /* ---- the table ---- */
 
-static struct tracee *find(const struct launch *l, pid_t tid)
+static struct tracee *launch_find(const struct launch *l, pid_t tid)
 {
-	return keyed_find(&l->tracees, &tid);
+	return hashmap_find(&l->tracees, &tid);
 }
 
 /* Without memory children may be reported twice, or late. */
-static void add(struct launch *l, pid_t tid, pid_t tgid)
+static void launch_add(struct launch *l, pid_t tid, pid_t tgid)
 {
-	struct tracee *t = keyed_get(&l->tracees, &tid, &(bool){ false });
+	struct tracee *t = hashmap_get(&l->tracees, &tid, &(bool){ false });
 
 	if (t)
 		t->tgid = tgid;
@@ -62,10 +62,10 @@ static void add(struct launch *l, pid_t tid, pid_t tgid)
 
 static void del(struct launch *l, pid_t tid)
 {
-	struct tracee *t = find(l, tid);
+	struct tracee *t = launch_find(l, tid);
 
 	if (t)
-		keyed_remove(&l->tracees, t);
+		hashmap_remove(&l->tracees, t);
 }
 
 /* ---- new threads and processes ---- */
@@ -95,7 +95,7 @@ static int read_ids(pid_t tid, struct ids *ids)
 
 static void joined(struct launch *l, pid_t tid, pid_t tgid, pid_t parent)
 {
-	add(l, tid, tgid);
+	launch_add(l, tid, tgid);
 	if (tid == tgid && l->follow && !l->closing)
 		l->ops->on_fork(l->ctx, parent, tid);
 }
@@ -103,7 +103,7 @@ static void joined(struct launch *l, pid_t tid, pid_t tgid, pid_t parent)
 /* The thread group of a thread that stopped; one that nobody announced is new. */
 static pid_t tgid_of(struct launch *l, pid_t tid)
 {
-	struct tracee *t = find(l, tid);
+	struct tracee *t = launch_find(l, tid);
 	struct ids ids;
 
 	if (t)
@@ -115,7 +115,7 @@ static pid_t tgid_of(struct launch *l, pid_t tid)
 }
 
 /* Is it still there, and traced by us? One that is not has stopped, run and ended. */
-static bool is_ours(const struct launch *l, pid_t tid, struct ids *ids)
+static bool launch_is_ours(const struct launch *l, pid_t tid, struct ids *ids)
 {
 	struct ids tracer;
 
@@ -124,12 +124,12 @@ static bool is_ours(const struct launch *l, pid_t tid, struct ids *ids)
 }
 
 /* A fork, vfork or clone event of a thread. */
-static void forked(struct launch *l, const struct tracer_event *e)
+static void launch_forked(struct launch *l, const struct tracer_event *e)
 {
 	struct ids ids;
 	pid_t parent = tgid_of(l, e->tid), child = (pid_t)e->msg;
 
-	if (!child || find(l, child) || !is_ours(l, child, &ids))
+	if (!child || launch_find(l, child) || !launch_is_ours(l, child, &ids))
 		return;
 	joined(l, child, ids.tgid, parent);
 }
@@ -185,7 +185,7 @@ static void stopped(struct launch *l, const struct tracer_event *e)
 	case 0: deliver = sig; break;
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
-	case PTRACE_EVENT_CLONE: forked(l, e); break;
+	case PTRACE_EVENT_CLONE: launch_forked(l, e); break;
 	case PTRACE_EVENT_EXEC:
 		if (!execed(l, e))
 			return;
@@ -261,7 +261,7 @@ int launch_open(struct launch **out, char *const cmd[], const char *user, char *
 	if (!sigaction(SIGCHLD, NULL, &sa) && sa.sa_handler == SIG_IGN)
 		signal(SIGCHLD, SIG_DFL);
 	l->name = strdup(cmd[0]);
-	keyed_open_of(&l->tracees, struct tracee, tid, SIZE_MAX);
+	hashmap_open_of(&l->tracees, struct tracee, tid, SIZE_MAX);
 	err = l->name ? 0 : -ENOMEM;
 	if (!err)
 		err = seize(l, true);
@@ -273,7 +273,7 @@ int launch_open(struct launch **out, char *const cmd[], const char *user, char *
 			  strerror(-err));
 		goto out;
 	}
-	add(l, l->child.pid, l->child.pid);
+	launch_add(l, l->child.pid, l->child.pid);
 	*out = l;
 	return 0;
 out:
@@ -308,7 +308,7 @@ static void drop_gone(struct launch *l)
 	struct tracee *t;
 	struct ids ids;
 
-	keyed_each(&l->tracees, t) if (!is_ours(l, t->tid, &ids)) del(l, t->tid);
+	hashmap_each(&l->tracees, t) if (!launch_is_ours(l, t->tid, &ids)) del(l, t->tid);
 }
 
 int launch_poll(struct launch *l)
@@ -365,7 +365,7 @@ void launch_close(struct launch *l)
 	}
 	tracer_close(l->tracer);
 	launch_child_close(&l->child);
-	keyed_close(&l->tracees);
+	hashmap_close(&l->tracees);
 	free(l->name);
 	free(l);
 }

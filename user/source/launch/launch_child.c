@@ -143,7 +143,7 @@ static void change_env(char **vars, int *n, char *change)
 	*n = kept;
 }
 
-static int make_env(struct plan *p, char *const env[])
+static int launch_child_make_env(struct plan *p, char *const env[])
 {
 	int have = 0, n = 0, changes = 0;
 
@@ -234,7 +234,7 @@ static int make_plan(struct plan *p, char *const cmd[], const char *user, char *
 	while (cmd[n])
 		n++;
 	p->sh_argv = calloc(n + 2, sizeof(*p->sh_argv));
-	err = p->sh_argv ? make_env(p, env) : -ENOMEM;
+	err = p->sh_argv ? launch_child_make_env(p, env) : -ENOMEM;
 	if (!err)
 		err = n ? find_file(p, cmd[0]) : -ENOENT;
 	if (err) {
@@ -273,7 +273,7 @@ static int become(const struct user *u)
 	return 0;
 }
 
-static void report(int fd, int err)
+static void launch_child_report(int fd, int err)
 {
 	if (write(fd, &err, sizeof(err)) < 0)
 		_exit(127);
@@ -285,7 +285,7 @@ static void __attribute__((noreturn)) child(const struct plan *p, int fd)
 	ssize_t n;
 	char go;
 
-	report(fd, err);
+	launch_child_report(fd, err);
 	if (err)
 		_exit(127);
 	do
@@ -299,7 +299,7 @@ static void __attribute__((noreturn)) child(const struct plan *p, int fd)
 	if (errno == ENOEXEC)
 		execve(p->sh_argv[0], p->sh_argv, p->env);
 	err = errno;
-	report(fd, err);
+	launch_child_report(fd, err);
 	_exit(err == ENOENT ? 127 : 126);
 }
 

@@ -120,7 +120,7 @@ static bool is_stop_signal(int sig)
 }
 
 /* The thread goes on as it would without us. */
-static void let_go(const struct tracer_event *e)
+static void launch_tracer_let_go(const struct tracer_event *e)
 {
 	int sig = WSTOPSIG(e->status);
 
@@ -171,7 +171,7 @@ static void look_at_us(struct tracer *t)
 			continue;
 		s->answered = true;
 		__atomic_store_n(&s->let_go, true, __ATOMIC_RELEASE);
-		let_go(&s->e);
+		launch_tracer_let_go(&s->e);
 	}
 }
 
@@ -188,7 +188,7 @@ static void add_event(struct tracer *t, struct tracer_event *e)
 	if (t->next - __atomic_load_n(&t->first, __ATOMIC_ACQUIRE) == EVENTS) {
 		__atomic_store_n(&t->overflowed, true, __ATOMIC_RELEASE);
 		if (WIFSTOPPED(e->status))
-			let_go(e);
+			launch_tracer_let_go(e);
 		return;
 	}
 	e->number = t->next;
@@ -310,7 +310,7 @@ static void *control_block(void)
 #endif
 }
 
-static void *thread_main(void *arg)
+static void *launch_tracer_thread_main(void *arg)
 {
 	struct tracer *t = arg;
 
@@ -403,7 +403,8 @@ struct tracer *tracer_open(const struct launch_ops *ops, void *ctx, bool process
 		t->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	if (t->asked >= 0 && (!process || t->stack != MAP_FAILED))
-		t->threaded = !thread_start(&t->thread, "ct-tracer", 0, thread_main, t);
+		t->threaded =
+			!thread_start(&t->thread, "ct-tracer", 0, launch_tracer_thread_main, t);
 	if (t->threaded && !await_answer(t) && t->pid > 0)
 		return t;
 	tracer_close(t);

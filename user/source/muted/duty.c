@@ -46,7 +46,7 @@ double duty_cost_ns(const struct duty *d, const struct duty_seen *s)
 	return (double)s->kept * (double)d->pair_ns + sampled_ns(d, s);
 }
 
-static double wanted(const struct duty *d, double full)
+static double duty_wanted(const struct duty *d, double full)
 {
 	double room = AIM * d->max_cost - d->kept_cost, want = full > 0 ? room / full : d->most;
 
@@ -97,7 +97,7 @@ double duty_look(struct duty *d, const struct duty_seen *s)
 	if (!any || share <= 0 || s->windows < d->windows + DUTY_WINDOWS)
 		return d->now;
 	/* what they would cost if they were on all the time */
-	return wanted(d, sampled / fmin(share, 1));
+	return duty_wanted(d, sampled / fmin(share, 1));
 }
 
 uint64_t duty_window_ns(const struct duty *d)

@@ -19,7 +19,7 @@
 #include <bpf/bpf.h>
 
 #include "../../event/event.h"
-#include "../../util/table/keyed.h"
+#include "../../util/table/hashmap.h"
 #include "../../util/now.h"
 #include "../host.h"
 #include "throttle.h"
@@ -102,7 +102,7 @@ struct sampler {
 	int noff;
 	struct place *places; /* nplaces of them, as many as there are entries in use */
 	size_t nplaces;
-	struct keyed pairs, processes;
+	struct hashmap pairs, processes;
 	struct duty duty;
 	struct duty_seen seen;
 	double duty_next; /* the duty to use after the open window is closed */
@@ -148,8 +148,9 @@ struct sampler *sampler_open(const struct capture_plan *plan, const struct sampl
 	duty_open(&s->duty, plan->duty, plan->max_cost, pair_ns,
 		  s->by_time ? THROTTLE_RATE_DUTY : THROTTLE_RATE);
 	s->duty_next = s->duty.now;
-	keyed_open(&s->pairs, sizeof(struct pair), sizeof(((struct pair *)0)->key), PAIRS_MAX);
-	keyed_open(&s->processes, sizeof(struct runner), sizeof(struct ct_progress_key), PAIRS_MAX);
+	hashmap_open(&s->pairs, sizeof(struct pair), sizeof(((struct pair *)0)->key), PAIRS_MAX);
+	hashmap_open(&s->processes, sizeof(struct runner), sizeof(struct ct_progress_key),
+		     PAIRS_MAX);
 	if (getrandom(&s->random, sizeof(s->random), GRND_NONBLOCK) != sizeof(s->random))
 		s->random = now_ns();
 	s->random |= 1;
@@ -170,8 +171,8 @@ void sampler_close(struct sampler *s)
 		return;
 	if (s->timer >= 0)
 		close(s->timer);
-	keyed_close(&s->pairs);
-	keyed_close(&s->processes);
+	hashmap_close(&s->pairs);
+	hashmap_close(&s->processes);
 	free(s->places);
 	free(s);
 }
@@ -276,7 +277,7 @@ static struct runner *runner_get(struct sampler *s, uint32_t tgid, uint32_t star
 	struct runner *r;
 	bool made;
 
-	r = keyed_get(&s->processes, &key, &made);
+	r = hashmap_get(&s->processes, &key, &made);
 	if (r && made) {
 		r->born_ns = now_ns();
 		r->cpu = work_of(s, tgid);
@@ -311,7 +312,7 @@ static void read_work(struct sampler *s, bool opening)
 	}
 	s->nrunning = 0;
 	for (size_t i = 0; i < s->processes.n; i++) {
-		struct runner *r = keyed_at(&s->processes, i);
+		struct runner *r = hashmap_at(&s->processes, i);
 		uint64_t work = work_now(s, r);
 
 		s->nrunning += !r->ended;
@@ -361,16 +362,16 @@ static void read_progress(struct sampler *s, bool opening)
 	read_work(s, opening);
 }
 
-static struct runner *process_of(const struct sampler *s, uint32_t tgid, uint32_t start)
+static struct runner *sampler_process_of(const struct sampler *s, uint32_t tgid, uint32_t start)
 {
 	struct ct_progress_key key = { tgid, start };
 
-	return keyed_find(&s->processes, &key);
+	return hashmap_find(&s->processes, &key);
 }
 
 static uint64_t runner_work(const struct sampler *s, const struct ct_count_key *key)
 {
-	const struct runner *r = process_of(s, key->tgid, key->start);
+	const struct runner *r = sampler_process_of(s, key->tgid, key->start);
 
 	return r ? r->work : 0;
 }
@@ -435,11 +436,11 @@ static void add_inside(struct sampler *s, uint64_t *funcs)
 static void begin_pairs(struct sampler *s, uint32_t func)
 {
 	for (size_t i = 0; i < s->processes.n; i++) {
-		const struct runner *p = keyed_at(&s->processes, i);
+		const struct runner *p = hashmap_at(&s->processes, i);
 		struct pair want = { .key = { p->key.tgid, p->key.start, func } }, *pair;
 		bool made;
 
-		pair = keyed_get(&s->pairs, &want.key, &made);
+		pair = hashmap_get(&s->pairs, &want.key, &made);
 		if (!pair)
 			continue;
 		pair->refs_begun = p->refs;
@@ -573,7 +574,7 @@ static bool can_bank(const struct pair *p)
 /* Calls per ns in the windows, or, if the windows do not show it, the earlier rate. */
 static double rate_of(const struct sampler *s, const struct place *p, const struct pair *key)
 {
-	const struct pair *pair = keyed_find(&s->pairs, &key->key);
+	const struct pair *pair = hashmap_find(&s->pairs, &key->key);
 
 	return pair && pair->w > 0 ? p->x / pair->w : p->rate;
 }
@@ -596,7 +597,7 @@ static void bank(struct sampler *s)
 			continue;
 		want.key.tgid = p->key.tgid;
 		want.key.start = p->key.start;
-		if (!can_bank(keyed_find(&s->pairs, &want.key)))
+		if (!can_bank(hashmap_find(&s->pairs, &want.key)))
 			continue;
 		e = unseen_lately(s, (uint32_t)i);
 		p->banked.calls += e.calls;
@@ -606,8 +607,8 @@ static void bank(struct sampler *s)
 		p->x = p->xx = p->xr = p->xw = 0;
 	}
 	for (size_t i = 0; i < s->pairs.n; i++) {
-		struct pair *p = keyed_at(&s->pairs, i);
-		const struct runner *r = process_of(s, p->key.tgid, p->key.start);
+		struct pair *p = hashmap_at(&s->pairs, i);
+		const struct runner *r = sampler_process_of(s, p->key.tgid, p->key.start);
 
 		if (!can_bank(p) || !r)
 			continue;
@@ -708,7 +709,7 @@ static void open_window(struct sampler *s)
 static void take_pairs(struct sampler *s)
 {
 	for (size_t i = 0; i < s->processes.n; i++) {
-		struct runner *p = keyed_at(&s->processes, i);
+		struct runner *p = hashmap_at(&s->processes, i);
 		double r = (double)(p->refs - p->refs_open), w = (double)(p->work - p->work_open);
 
 		p->hits += r;
@@ -718,7 +719,7 @@ static void take_pairs(struct sampler *s)
 			struct pair want = { .key = { p->key.tgid, p->key.start, f } }, *pair;
 			bool made;
 
-			pair = keyed_get(&s->pairs, &want.key, &made);
+			pair = hashmap_get(&s->pairs, &want.key, &made);
 			if (!pair || pair->ended)
 				continue;
 			/* a process that began later did nothing in the windows before */
@@ -747,7 +748,7 @@ static void take_places(struct sampler *s)
 			continue;
 		c = count_since(s, i, p);
 		x = c.calls;
-		process = process_of(s, p->key.tgid, p->key.start);
+		process = sampler_process_of(s, p->key.tgid, p->key.start);
 		if (!process)
 			continue;
 		r = (double)(process->refs - process->refs_open);
@@ -812,16 +813,16 @@ static void prune(struct sampler *s, uint64_t now)
 		return;
 	s->pruned_ns = now;
 	for (size_t i = s->pairs.n; i-- > 0;) {
-		struct pair *p = keyed_at(&s->pairs, i);
+		struct pair *p = hashmap_at(&s->pairs, i);
 
 		if (p->ended && now > p->ended_ns + PRUNE_NS)
-			keyed_remove(&s->pairs, p);
+			hashmap_remove(&s->pairs, p);
 	}
 	for (size_t i = s->processes.n; i-- > 0;) {
-		struct runner *r = keyed_at(&s->processes, i);
+		struct runner *r = hashmap_at(&s->processes, i);
 
 		if (r->ended && now > r->ended_ns + PRUNE_NS)
-			keyed_remove(&s->processes, r);
+			hashmap_remove(&s->processes, r);
 	}
 }
 
@@ -867,7 +868,8 @@ void sampler_cost(struct sampler *s)
 		uint32_t func = s->m.entries[i].key.func;
 		struct place *p = s->m.entries[i].key.tgid && func < CT_MAX_FUNCS ? place_at(s, i)
 										  : NULL;
-		const struct runner *r = p ? process_of(s, p->key.tgid, p->key.start) : NULL;
+		const struct runner *r = p ? sampler_process_of(s, p->key.tgid, p->key.start)
+					   : NULL;
 		uint64_t calls = p ? calls_at(s, i) : 0, more = p ? calls - p->hits : 0;
 
 		if (!r || calls < p->hits)
@@ -881,7 +883,7 @@ void sampler_cost(struct sampler *s)
 			s->seen.kept += more;
 	}
 	for (size_t i = 0; i < s->processes.n; i++)
-		((struct runner *)keyed_at(&s->processes, i))->looked = true;
+		((struct runner *)hashmap_at(&s->processes, i))->looked = true;
 	folded = folded_now(s);
 	in_window = s->open && folded > s->folded_open ? folded - s->folded_open : 0;
 	rise = losses_rise(&s->folded, folded);
@@ -923,7 +925,7 @@ void sampler_ended(struct sampler *s, uint32_t pid, uint64_t at_ns)
 		return;
 	read_progress(s, false);
 	for (size_t i = 0; i < s->processes.n; i++) {
-		struct runner *r = keyed_at(&s->processes, i);
+		struct runner *r = hashmap_at(&s->processes, i);
 
 		if (r->key.tgid != pid || at_ns < r->born_ns || r->ended)
 			continue;
@@ -931,12 +933,12 @@ void sampler_ended(struct sampler *s, uint32_t pid, uint64_t at_ns)
 		r->ended_ns = at_ns;
 	}
 	for (size_t i = 0; i < s->pairs.n; i++) {
-		struct pair *p = keyed_at(&s->pairs, i);
+		struct pair *p = hashmap_at(&s->pairs, i);
 		const struct runner *process;
 
 		if (p->key.tgid != pid || p->ended)
 			continue;
-		process = process_of(s, p->key.tgid, p->key.start);
+		process = sampler_process_of(s, p->key.tgid, p->key.start);
 		p->ended = true;
 		p->ended_ns = at_ns;
 		p->refs_end = process ? process->refs : p->refs_begun;
@@ -982,8 +984,8 @@ static struct ct_estimated unseen_lately(struct sampler *s, uint32_t at)
 	const struct place *p;
 
 	p = f->off_ns ? place_at(s, at) : NULL;
-	pair = keyed_find(&s->pairs, &want.key);
-	process = process_of(s, key->tgid, key->start);
+	pair = hashmap_find(&s->pairs, &want.key);
+	process = sampler_process_of(s, key->tgid, key->start);
 	if (!p || !process)
 		return (struct ct_estimated){ 0 };
 	windows = (struct estimator_windows){ .n = pair ? pair->n : f->n,

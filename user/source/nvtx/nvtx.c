@@ -42,7 +42,7 @@ struct nvtx_source {
 
 /* ---- a program that is started ---- */
 
-static int make_env(struct nvtx_source *s, struct capture_plan *plan)
+static int nvtx_make_env(struct nvtx_source *s, struct capture_plan *plan)
 {
 	struct agent_image image;
 	char path[300], dir[200];
@@ -50,9 +50,8 @@ static int make_env(struct nvtx_source *s, struct capture_plan *plan)
 	int err;
 
 	if (theirs && *theirs) {
-		msg_warn(INJECTION
-			 " is set already: ranges of NVTX 3 that is a part of the program "
-			 "(header-only) go there, and are not shown");
+		msg_warn(INJECTION " is set already: ranges of NVTX 3 that is a part of the "
+				   "program (header-only) go there, and are not shown");
 		return 0;
 	}
 	nvtx_image(&image);
@@ -142,7 +141,7 @@ static void cut_off(struct nvtx_process *p)
 	p->refused = true;
 }
 
-static void look(struct nvtx_source *s, struct nvtx_process *p)
+static void nvtx_look(struct nvtx_source *s, struct nvtx_process *p)
 {
 	int err = nvtx_find_new(&p->find, p->target);
 
@@ -180,7 +179,7 @@ static int add_process(struct nvtx_source *s, pid_t pid)
 	p->sock = -1;
 	p->fresh = !names_tool(p->target);
 	s->n++;
-	look(s, p);
+	nvtx_look(s, p);
 	return 0;
 }
 
@@ -188,7 +187,7 @@ static int add_process(struct nvtx_source *s, pid_t pid)
 
 /* Before the probes: a process that runs has the object then, and what is in it is probed with the
  * rest. */
-static int prepare(struct source *src, struct capture_plan *plan)
+static int nvtx_prepare(struct source *src, struct capture_plan *plan)
 {
 	struct nvtx_source *s = calloc(1, sizeof(*s));
 	int err = 0;
@@ -198,7 +197,7 @@ static int prepare(struct source *src, struct capture_plan *plan)
 	src->priv = s;
 	s->plan = plan;
 	if (plan->cmd)
-		return make_env(s, plan);
+		return nvtx_make_env(s, plan);
 	if (!plan->npids) {
 		msg_note("--layers nvtx: NVTX 3 that is a part of a program (header-only) is seen "
 			 "only in a program that cudatrace starts, and in processes of -p");
@@ -219,7 +218,7 @@ static int open_source(struct source *src, const struct capture_plan *plan)
 	return 0;
 }
 
-static int start(struct source *src)
+static int nvtx_start(struct source *src)
 {
 	(void)src;
 	return 0;
@@ -233,7 +232,7 @@ static int fds(struct source *src, int *fd, int max)
 	return 0;
 }
 
-static int drain(struct source *src, emit_fn emit, void *ctx)
+static int nvtx_drain(struct source *src, emit_fn emit, void *ctx)
 {
 	struct nvtx_source *s = src->priv;
 	uint64_t now = now_ns();
@@ -246,13 +245,13 @@ static int drain(struct source *src, emit_fn emit, void *ctx)
 		return 0;
 	for (int i = 0; i < s->n; i++)
 		if (!s->processes[i].refused)
-			look(s, &s->processes[i]);
+			nvtx_look(s, &s->processes[i]);
 	s->looked_ns = now_ns();
 	return 0;
 }
 
 /* The object in the process puts back what it has changed when the socket is closed. */
-static void stop(struct source *src)
+static void nvtx_stop(struct source *src)
 {
 	struct nvtx_source *s = src->priv;
 
@@ -275,7 +274,7 @@ static void close_source(struct source *src)
 
 	if (!s)
 		return;
-	stop(src);
+	nvtx_stop(src);
 	for (int i = 0; i < s->n; i++) {
 		nvtx_find_free(&s->processes[i].find);
 		target_close(s->processes[i].target);
@@ -288,12 +287,12 @@ static void close_source(struct source *src)
 
 const struct source_ops source_nvtx = {
 	.name = "nvtx",
-	.prepare = prepare,
+	.prepare = nvtx_prepare,
 	.open = open_source,
-	.start = start,
+	.start = nvtx_start,
 	.fds = fds,
-	.drain = drain,
-	.stop = stop,
+	.drain = nvtx_drain,
+	.stop = nvtx_stop,
 	.losses = losses,
 	.close = close_source,
 };

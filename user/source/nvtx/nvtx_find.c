@@ -46,8 +46,8 @@ static bool is_object(const struct target_map *maps, int n, int at)
 }
 
 /* `left`: how many bytes may still be read in this round. */
-static int search(struct nvtx_find *f, struct target *t, const struct target_map *m, char *buf,
-		  uint64_t *left)
+static int nvtx_find_search(struct nvtx_find *f, struct target *t, const struct target_map *m,
+			    char *buf, uint64_t *left)
 {
 	uint64_t at = m->start;
 	int err = 0;
@@ -124,7 +124,7 @@ int nvtx_find_new(struct nvtx_find *f, struct target *t)
 			s->round = f->round;
 			continue;
 		}
-		err = search(f, t, m, buf, &left);
+		err = nvtx_find_search(f, t, m, buf, &left);
 		if (!err && array_room(f->seen, f->nseen))
 			f->seen[f->nseen++] =
 				(struct nvtx_seen){ m->start, m->end, m->dev, m->ino, f->round };

@@ -44,8 +44,8 @@ static int link_create(int prog_fd, int type, __u32 multi_flags, const char *pat
 	return fd < 0 ? -errno : fd;
 }
 
-static int make(const struct attach_progs *progs, const struct link_target *t, struct link_set *set,
-		bool session)
+static int links_multi_make(const struct attach_progs *progs, const struct link_target *t,
+			    struct link_set *set, bool session)
 {
 	int entry_type = session ? ATTACH_TYPE_SESSION : ATTACH_TYPE_MULTI;
 	__u64 *offsets = NULL, *cookies = NULL;
@@ -97,12 +97,12 @@ int links_session(const struct attach_progs *progs, const struct link_target *t,
 		  struct link_set *set, int *bad)
 {
 	*bad = -1;
-	return make(progs, t, set, true);
+	return links_multi_make(progs, t, set, true);
 }
 
 int links_multi(const struct attach_progs *progs, const struct link_target *t, struct link_set *set,
 		int *bad)
 {
 	*bad = -1;
-	return make(progs, t, set, false);
+	return links_multi_make(progs, t, set, false);
 }

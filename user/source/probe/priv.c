@@ -172,8 +172,8 @@ int priv_check(bool others)
 		msg_error("tracing needs %s, which this user does not have; type: sudo %s ...",
 			  missing, program_invocation_name);
 	else
-		msg_error("tracing needs %s, which this container or service does not give; "
-			  "start it with --cap-add for each (docker), or run %s on the host",
+		msg_error("tracing needs %s, which this container or service does not give; start "
+			  "it with --cap-add for each (docker), or run %s on the host",
 			  missing, program_invocation_short_name);
 	return -EPERM;
 }

@@ -61,7 +61,7 @@ void many_close(struct many *m)
 	free(m);
 }
 
-static struct memo_key key_of(const char *name, size_t len)
+static struct memo_key many_key_of(const char *name, size_t len)
 {
 	struct memo_key key = memo_begin(0);
 
@@ -95,7 +95,7 @@ int many_add(struct many *m, const struct api_func *f, const char *symbol)
 	if (f->layer != API_LAYER_OPERATOR || !middle(f, symbol, name))
 		return 0;
 	m->wanted = true;
-	return memo_put(m->splits, key_of(name, strlen(name)),
+	return memo_put(m->splits, many_key_of(name, strlen(name)),
 			KNOWN_PARAMS(tensors_params(symbol)));
 }
 
@@ -121,8 +121,8 @@ static uint64_t merge(uint64_t known, uint64_t said)
 
 /* Is "name.overload" or "name" at `begin`, and is it an operator of this file? whole: no name precedes
  * it. dot: NULL: it has no overload. schema: of what follows. */
-static int learn(struct many *m, const char *begin, const char *dot, const char *end, bool whole,
-		 uint32_t schema)
+static int many_learn(struct many *m, const char *begin, const char *dot, const char *end,
+		      bool whole, uint32_t schema)
 {
 	size_t len = (size_t)(end - begin);
 	uint64_t known, split = dot ? (uint64_t)(dot - begin) : NOT_SPLIT;
@@ -132,7 +132,7 @@ static int learn(struct many *m, const char *begin, const char *dot, const char 
 	memcpy(name, begin, len);
 	if (dot)
 		name[dot - begin] = '_';
-	key = key_of(name, len);
+	key = many_key_of(name, len);
 	if (!memo_find(m->splits, key, &known))
 		return 0;
 	/* the end of another operator's: sspaddmm(..., and _scaled_addmm( with more arguments */
@@ -146,7 +146,7 @@ static int learn(struct many *m, const char *begin, const char *dot, const char 
 
 /* Looks for "name.overload(" and "name(". The linker keeps "log_softmax.int(..." as the end of
  * "_sparse_log_softmax.int(...". What begins behind `from` is looked at with the next piece. */
-static int look(struct many *m, const char *text, size_t len, size_t from)
+static int many_look(struct many *m, const char *text, size_t len, size_t from)
 {
 	const char *at = text, *begin, *dot, *end = text + len, *last;
 	uint32_t schema;
@@ -165,7 +165,7 @@ static int look(struct many *m, const char *text, size_t len, size_t from)
 		schema = tensors_schema(at, (size_t)(end - at));
 		last = dot ? dot : at;
 		for (const char *b = begin; b < last && !(dot && dot + 1 == at) && !err; b++)
-			err = learn(m, b, dot, at, b == begin, schema);
+			err = many_learn(m, b, dot, at, b == begin, schema);
 		at++;
 	}
 	return err;
@@ -184,7 +184,7 @@ static int look_through(struct many *m, const struct elf_file *file, const Elf64
 			return -ETIME;
 		if (elf_read(file, piece, n, at))
 			return 0; /* operators have the names of their classes */
-		err = look(m, piece, n, n == left ? n : n - SCHEMA_LEN);
+		err = many_look(m, piece, n, n == left ? n : n - SCHEMA_LEN);
 		if (n == left)
 			break;
 		/* what is cut is looked at with the next piece */
@@ -224,7 +224,7 @@ uint32_t many_symbol(const struct many *m, const struct api_func *f, const char 
 	if (!middle(f, symbol, name))
 		return 0;
 	if (f->layer == API_LAYER_OPERATOR &&
-	    memo_find(m->splits, key_of(name, strlen(name)), &known)) {
+	    memo_find(m->splits, many_key_of(name, strlen(name)), &known)) {
 		tensors_plan(&m->layout, symbol, SCHEMA(known), &args);
 		if (SPLIT(known) != NOT_SPLIT)
 			name[SPLIT(known)] = '.';

@@ -144,7 +144,7 @@ static bool skip_modrm(struct walk *w, uint8_t *modrm)
 	return true;
 }
 
-static unsigned finish(struct walk *w, unsigned what)
+static unsigned returns_finish(struct walk *w, unsigned what)
 {
 	uint8_t modrm = 0;
 
@@ -171,10 +171,10 @@ static unsigned finish(struct walk *w, unsigned what)
 static unsigned of_map(struct walk *w, unsigned map, uint8_t op)
 {
 	if (map == 1)
-		return finish(w, op >= 0x80 && op < 0x90 ? NOT : two_bytes(op));
+		return returns_finish(w, op >= 0x80 && op < 0x90 ? NOT : two_bytes(op));
 	if (map == 2 || map == 5 || map == 6)
-		return finish(w, MODRM);
-	return finish(w, map == 3 ? MODRM | IMM8 : NOT);
+		return returns_finish(w, MODRM);
+	return returns_finish(w, map == 3 ? MODRM | IMM8 : NOT);
 }
 
 static unsigned vector(struct walk *w, uint8_t first)
@@ -215,14 +215,14 @@ unsigned returns_length(const uint8_t *code, size_t len)
 	if (op == 0xc4 || op == 0xc5 || op == 0x62)
 		return vector(&w, op);
 	if (op != 0x0f)
-		return finish(&w, one_byte(op));
+		return returns_finish(&w, one_byte(op));
 	if (w.at >= len)
 		return 0;
 	op = code[w.at++];
 	if (op != 0x38 && op != 0x3a)
-		return finish(&w, two_bytes(op));
+		return returns_finish(&w, two_bytes(op));
 	w.at++;
-	return finish(&w, op == 0x3a ? MODRM | IMM8 : MODRM);
+	return returns_finish(&w, op == 0x3a ? MODRM | IMM8 : MODRM);
 }
 
 #if defined(__aarch64__)

@@ -309,7 +309,7 @@ static size_t first_type(const char *at)
 
 /* Which registers have an argument: its first one, or -1. Of two words either both are in registers
  * or none is. */
-static int place(const struct type *t, int *words, int *floats)
+static int tensors_place(const struct type *t, int *words, int *floats)
 {
 	int w = t->where == WORDS ? 2 : t->where == WORD || t->where == WORD_FLOAT;
 	int f = t->where == FLOAT || t->where == WORD_FLOAT;
@@ -330,7 +330,7 @@ static bool places(const char *at, int words, struct symbol_args *out)
 	while (*at && *at != ')') {
 		size_t len = first_type(at);
 		const struct type *t = type_of(at, len);
-		int first = t && n < SYMBOL_ARGS - 1 ? place(t, &words, &floats) : -1;
+		int first = t && n < SYMBOL_ARGS - 1 ? tensors_place(t, &words, &floats) : -1;
 
 		if (!t || n >= SYMBOL_ARGS - 1)
 			return false;

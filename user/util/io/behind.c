@@ -154,7 +154,7 @@ static void write_chunk(struct behind *b, struct chunk *c)
 	}
 }
 
-static void *run(void *arg)
+static void *behind_run(void *arg)
 {
 	struct behind *b = arg;
 	bool left;
@@ -208,7 +208,7 @@ struct behind *behind_open(int fd, bool is_file)
 	b->fds[ROOM] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	b->fds[QUIT] = eventfd(0, EFD_CLOEXEC);
 	if (b->fds[TO] >= 0 && b->fds[ROOM] >= 0 && b->fds[QUIT] >= 0 &&
-	    !thread_start(NULL, "ct-output", 0, run, b))
+	    !thread_start(NULL, "ct-output", 0, behind_run, b))
 		return b;
 	release(b);
 	return NULL;
@@ -246,7 +246,7 @@ static int await_bytes(struct behind *b, uint64_t most, const volatile int *stop
 }
 
 /* Room for some bytes at the end of the queue. NULL: no memory. */
-static struct chunk *room(struct behind *b)
+static struct chunk *behind_room(struct behind *b)
 {
 	struct chunk *c = b->last;
 
@@ -274,7 +274,7 @@ int behind_put(struct behind *b, const void *data, size_t n, const volatile int 
 	lock(b);
 	err = await_bytes(b, BEHIND_MOST, stop);
 	while (n && !err) {
-		struct chunk *c = room(b);
+		struct chunk *c = behind_room(b);
 		size_t part = c ? sizeof(c->data) - c->len : 0;
 
 		if (!c) {

@@ -13,7 +13,7 @@ static struct expected {
 	int status;
 } expected[EXPECTED_MAX];
 
-static struct expected *find(pid_t pid)
+static struct expected *child_find(pid_t pid)
 {
 	for (size_t i = 0; i < ARRAY_LEN(expected); i++)
 		if (expected[i].pid == pid)
@@ -23,7 +23,7 @@ static struct expected *find(pid_t pid)
 
 void child_expect(pid_t pid)
 {
-	struct expected *e = find(0);
+	struct expected *e = child_find(0);
 
 	if (e)
 		*e = (struct expected){ .pid = pid };
@@ -31,7 +31,7 @@ void child_expect(pid_t pid)
 
 void child_took(pid_t pid, int status)
 {
-	struct expected *e = find(pid);
+	struct expected *e = child_find(pid);
 
 	if (!e)
 		return;
@@ -41,7 +41,7 @@ void child_took(pid_t pid, int status)
 
 bool child_ended(pid_t pid, int *status)
 {
-	struct expected *e = find(pid);
+	struct expected *e = child_find(pid);
 	pid_t got;
 
 	if (e && e->ended) {

@@ -198,7 +198,7 @@ struct program {
 	unsigned short n;
 };
 
-static void add(struct program *p, struct sock_filter insn)
+static void confine_add(struct program *p, struct sock_filter insn)
 {
 	if (p->n < MAX_INSNS)
 		p->insns[p->n++] = insn;
@@ -215,8 +215,8 @@ static void add(struct program *p, struct sock_filter insn)
 static void allow(struct program *p, const int *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)list[i], 0, 1));
-		add(p, RET(SECCOMP_RET_ALLOW));
+		confine_add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)list[i], 0, 1));
+		confine_add(p, RET(SECCOMP_RET_ALLOW));
 	}
 }
 
@@ -224,23 +224,23 @@ static void allow(struct program *p, const int *list, size_t n)
  * else it fails with `err`. */
 static void allow_if(struct program *p, int nr, int arg, uint32_t mask, uint32_t value, int err)
 {
-	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 5));
-	add(p, ARG(arg));
-	add(p, STMT(BPF_ALU | BPF_AND | BPF_K, mask));
-	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
-	add(p, RET(SECCOMP_RET_ALLOW));
-	add(p, REFUSE((uint32_t)err));
+	confine_add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 5));
+	confine_add(p, ARG(arg));
+	confine_add(p, STMT(BPF_ALU | BPF_AND | BPF_K, mask));
+	confine_add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
+	confine_add(p, RET(SECCOMP_RET_ALLOW));
+	confine_add(p, REFUSE((uint32_t)err));
 }
 
-static void make(struct program *p, unsigned what)
+static void confine_make(struct program *p, unsigned what)
 {
 	const uint32_t writes = what & CONFINE_FILES ? 0 : O_ACCMODE | O_CREAT | O_TRUNC;
 
 	p->n = 0;
-	add(p, FIELD(arch));
-	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
-	add(p, RET(SECCOMP_RET_KILL_PROCESS));
-	add(p, FIELD(nr));
+	confine_add(p, FIELD(arch));
+	confine_add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
+	confine_add(p, RET(SECCOMP_RET_KILL_PROCESS));
+	confine_add(p, FIELD(nr));
 	allow(p, always, ARRAY_LEN(always));
 	if (what & CONFINE_FILES)
 		allow(p, files, ARRAY_LEN(files));
@@ -260,12 +260,12 @@ static void make(struct program *p, unsigned what)
 	allow_if(p, SYS_prctl, 0, ~0u, PR_SET_NAME, EPERM);
 	/* is it a terminal, and how wide; two questions and no more: with others a terminal can
 	 * be made to type. */
-	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 4));
-	add(p, ARG(1));
-	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, TCGETS, 1, 0));
-	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCGWINSZ, 0, 1));
-	add(p, RET(SECCOMP_RET_ALLOW));
-	add(p, REFUSE(EPERM));
+	confine_add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 4));
+	confine_add(p, ARG(1));
+	confine_add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, TCGETS, 1, 0));
+	confine_add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCGWINSZ, 0, 1));
+	confine_add(p, RET(SECCOMP_RET_ALLOW));
+	confine_add(p, REFUSE(EPERM));
 }
 
 void confine(unsigned what)
@@ -276,7 +276,7 @@ void confine(unsigned what)
 
 	if (CONFINE_OFF || p.n)
 		return;
-	make(&p, what);
+	confine_make(&p, what);
 	prog.len = p.n;
 	err = caps_keep(CAPS_BIT(CAP_DAC_OVERRIDE) | CAPS_BIT(CAP_DAC_READ_SEARCH) |
 			CAPS_BIT(CAP_FOWNER) | safe_open_caps());

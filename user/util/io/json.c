@@ -10,7 +10,7 @@
 #define PIECE 4096 /* bytes of a string that are escaped at a time */
 
 /* The comma, the line and the key before a value. */
-static void begin(struct json *j, const char *key)
+static void json_begin(struct json *j, const char *key)
 {
 	uint32_t here = 1u << j->depth;
 
@@ -29,7 +29,7 @@ static void open_one(struct json *j, const char *key, bool array)
 {
 	uint32_t inside;
 
-	begin(j, key);
+	json_begin(j, key);
 	out_char(j->out, array ? '[' : '{');
 	INVARIANT(j->depth + 1 < JSON_DEPTH);
 	inside = 1u << ++j->depth;
@@ -60,37 +60,37 @@ void json_line(struct json *j, const char *blanks)
 
 void json_put_u64(struct json *j, const char *key, uint64_t v)
 {
-	begin(j, key);
+	json_begin(j, key);
 	out_fmt(j->out, "%llu", (unsigned long long)v);
 }
 
 void json_put_i64(struct json *j, const char *key, int64_t v)
 {
-	begin(j, key);
+	json_begin(j, key);
 	out_fmt(j->out, "%lld", (long long)v);
 }
 
 void json_put_hex(struct json *j, const char *key, uint64_t v)
 {
-	begin(j, key);
+	json_begin(j, key);
 	out_fmt(j->out, "\"0x%llx\"", (unsigned long long)v);
 }
 
 void json_put_bool(struct json *j, const char *key, bool v)
 {
-	begin(j, key);
+	json_begin(j, key);
 	out_str(j->out, v ? "true" : "false");
 }
 
 void json_put_null(struct json *j, const char *key)
 {
-	begin(j, key);
+	json_begin(j, key);
 	out_str(j->out, "null");
 }
 
 void json_put_real(struct json *j, const char *key, int decimals, double v)
 {
-	begin(j, key);
+	json_begin(j, key);
 	if (isfinite(v))
 		out_fmt(j->out, "%.*f", decimals, v);
 	else
@@ -99,7 +99,7 @@ void json_put_real(struct json *j, const char *key, int decimals, double v)
 
 void json_put_digits(struct json *j, const char *key, int digits, double v)
 {
-	begin(j, key);
+	json_begin(j, key);
 	if (isfinite(v))
 		out_fmt(j->out, "%.*g", digits, v);
 	else
@@ -108,7 +108,7 @@ void json_put_digits(struct json *j, const char *key, int digits, double v)
 
 void json_put_double(struct json *j, const char *key, double v)
 {
-	begin(j, key);
+	json_begin(j, key);
 	out_double(j->out, v);
 }
 
@@ -116,7 +116,7 @@ void json_put_bytes(struct json *j, const char *key, const char *s, size_t n)
 {
 	size_t len;
 
-	begin(j, key);
+	json_begin(j, key);
 	out_char(j->out, '"');
 	for (size_t at = 0; at < n; at += len) {
 		char *p = out_reserve(j->out, PIECE * 6);

@@ -25,7 +25,6 @@
 #include "../msg.h"
 #include "behind.h"
 #include "out.h"
-#include "out_command.h"
 #include "../put.h"
 #include "safe_open.h"
 #include "../utf8.h"
@@ -51,7 +50,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
-static int begin(struct out *o, const char *name)
+static int out_begin(struct out *o, const char *name)
 {
 	memset(o, 0, sizeof(*o));
 	o->fd = -1;
@@ -88,7 +87,7 @@ static int use(struct out *o, int fd)
 static int open_stream(struct out *o, int fd)
 {
 	int flags = fcntl(fd, F_GETFL),
-	    err = begin(o, fd == STDERR_FILENO ? "standard error" : "standard output");
+	    err = out_begin(o, fd == STDERR_FILENO ? "standard error" : "standard output");
 
 	if (err)
 		return err;
@@ -100,13 +99,13 @@ static int open_stream(struct out *o, int fd)
 }
 
 /* waits: for a reader, if it is a pipe that nobody reads. */
-static int open_file(struct out *o, const char *path, bool append, bool waits)
+static int out_open_file(struct out *o, const char *path, bool append, bool waits)
 {
 	int err, fd, how = append ? O_APPEND : O_TRUNC;
 
 	if (!path || !strcmp(path, "-"))
 		return open_stream(o, STDOUT_FILENO);
-	err = begin(o, path);
+	err = out_begin(o, path);
 	if (err)
 		return err;
 	/* 0666 as every program's output has it: the umask with which we were started decides. */
@@ -123,12 +122,12 @@ static int open_file(struct out *o, const char *path, bool append, bool waits)
 
 int out_open(struct out *o, const char *path, bool append)
 {
-	return open_file(o, path, append, true);
+	return out_open_file(o, path, append, true);
 }
 
 static int open_command(struct out *o, const char *path)
 {
-	int err = begin(o, path);
+	int err = out_begin(o, path);
 
 	if (err)
 		return err;
@@ -150,7 +149,7 @@ int out_open_output(struct out *o, const char *path, bool append, int otherwise)
 	else if (out_is_command(path))
 		err = open_command(o, path);
 	else
-		err = open_file(o, path, append, otherwise >= 0);
+		err = out_open_file(o, path, append, otherwise >= 0);
 	if (!err && out_is_gzip(path))
 		err = out_gzip(o);
 	if (err)
@@ -161,7 +160,7 @@ int out_open_output(struct out *o, const char *path, bool append, int otherwise)
 
 int out_open_fd(struct out *o, int fd, const char *name)
 {
-	int err = begin(o, name);
+	int err = out_begin(o, name);
 
 	o->fd = fd;
 	o->is_file = true;
@@ -223,7 +222,7 @@ static void write_now(struct out *o, const char *s, size_t len)
 	}
 }
 
-static void write_all(struct out *o, const char *s, size_t len)
+static void out_write_all(struct out *o, const char *s, size_t len)
 {
 	uint64_t begun_ns = now_ns();
 
@@ -245,7 +244,7 @@ static void write_gzip(struct out *o, int flush)
 		g->z.next_out = g->buf;
 		g->z.avail_out = sizeof(g->buf);
 		deflate(&g->z, flush);
-		write_all(o, (const char *)g->buf, sizeof(g->buf) - g->z.avail_out);
+		out_write_all(o, (const char *)g->buf, sizeof(g->buf) - g->z.avail_out);
 	} while (!g->z.avail_out && !o->error);
 }
 
@@ -255,7 +254,7 @@ static int flush_to(struct out *o, bool end)
 	if (o->gzip)
 		write_gzip(o, end ? Z_FINISH : Z_SYNC_FLUSH);
 	else
-		write_all(o, o->buf, o->len);
+		out_write_all(o, o->buf, o->len);
 	o->len = 0;
 	o->flushed_ns = now_ns();
 	return o->error;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* out_command.c - see out_command.h. Knows nothing of what is written. */
+/* out_command.c - see the end of out.h. Knows nothing of what is written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "out_command.h"
+#include "out.h"
 
 #define LOOK_MS 100		      /* between two looks at `stop` */
 #define SHELL_SIGPIPE (128 + SIGPIPE) /* what a shell says of a command that a closed pipe ended */

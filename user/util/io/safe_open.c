@@ -245,8 +245,8 @@ static bool has_path(int dir, const char *name, const char *link)
 
 /* Looks at one name of the path. Returns 0, with what is there, or a mode of 0; -ELOOP: a link that
  * is followed, whose text is in `link`; else -errno. */
-static int look(int dir, const char *name, bool last, const struct want *w, struct stat *st,
-		char *link)
+static int safe_open_look(int dir, const char *name, bool last, const struct want *w,
+			  struct stat *st, char *link)
 {
 	bool proc;
 	struct stat dir_st;
@@ -273,7 +273,7 @@ static int look(int dir, const char *name, bool last, const struct want *w, stru
 	return proc && !has_path(dir, name, link) ? -ENXIO : -ELOOP;
 }
 
-/* Opens the name, at which look() has seen `st`. Returns its descriptor; -EAGAIN: it has just
+/* Opens the name, at which safe_open_look() has seen `st`. Returns its descriptor; -EAGAIN: it has just
  * changed; else -errno. */
 static int open_name(int dir, const char *name, bool last, const struct want *w,
 		     const struct stat *st)
@@ -335,7 +335,7 @@ static int walk(const struct want *w)
 		}
 		memcpy(name, at, n);
 		name[n] = '\0';
-		fd = look(dir, name, last, w, &st, link);
+		fd = safe_open_look(dir, name, last, w, &st, link);
 		if (!fd && last && w->place) {
 			w->place->dir = dir;
 			strcpy(w->place->name, name);

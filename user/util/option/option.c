@@ -100,7 +100,7 @@ static int wrong(const struct option_type *t, const char *name, const char *val)
 
 /* ---- values ---- */
 
-static int put(const struct option_type *t, void *options, uint64_t v)
+static int option_put(const struct option_type *t, void *options, uint64_t v)
 {
 	char *at = (char *)options + t->at;
 
@@ -112,7 +112,7 @@ static int put(const struct option_type *t, void *options, uint64_t v)
 	return 0;
 }
 
-static int put_text(const struct option_type *t, void *options, const char *text)
+static int option_put_text(const struct option_type *t, void *options, const char *text)
 {
 	*(const char **)(void *)((char *)options + t->at) = text;
 	return 0;
@@ -125,7 +125,7 @@ static int set_number(const struct option_type *t, void *options, const char *na
 		  : t->kind == OPTION_SIZE   ? parse_size(val, &v)
 					     : parse_u64(val, 0, UINT64_MAX, &v);
 
-	return err || v < t->min || v > t->max ? wrong(t, name, val) : put(t, options, v);
+	return err || v < t->min || v > t->max ? wrong(t, name, val) : option_put(t, options, v);
 }
 
 static int set_word(const struct option_type *t, void *options, const char *name, const char *val)
@@ -136,8 +136,8 @@ static int set_word(const struct option_type *t, void *options, const char *name
 		i++;
 	if (!t->words[i])
 		return option_unknown(name, val, t->words);
-	return t->kind == OPTION_WORD ? put_text(t, options, val)
-				      : put(t, options, t->value + (uint64_t)i);
+	return t->kind == OPTION_WORD ? option_put_text(t, options, val)
+				      : option_put(t, options, t->value + (uint64_t)i);
 }
 
 static uint64_t every_bit(const struct option_type *t)
@@ -174,7 +174,7 @@ static int set_list(const struct option_type *t, void *options, const char *name
 		at += n;
 	}
 	if (bits)
-		return put(t, options, bits);
+		return option_put(t, options, bits);
 	msg_error("%s: an empty list of kinds; give %s%skinds as %s,%s", name, t->alone ? name : "",
 		  t->alone ? " alone, or " : "", t->words[0], t->words[1]);
 	return -EINVAL;
@@ -188,7 +188,7 @@ static int set_text(const struct option_type *t, void *options, const char *name
 		msg_error("%s: an empty value; give one, or leave %s out", name, name);
 		return -EINVAL;
 	}
-	return put_text(t, options, val);
+	return option_put_text(t, options, val);
 }
 
 static int add_text(const struct option_type *t, void *options, const char *name, const char *val)
@@ -219,9 +219,9 @@ int option_set(const struct option_row *r, void *options, const char *name, cons
 		val = t->alone;
 	switch (t->kind) {
 	case OPTION_HEADING: return 0;
-	case OPTION_FLAG: return put(t, options, true);
+	case OPTION_FLAG: return option_put(t, options, true);
 	case OPTION_TIMES: ++*(int *)(void *)((char *)options + t->at); return 0;
-	case OPTION_CONST: return put(t, options, t->value);
+	case OPTION_CONST: return option_put(t, options, t->value);
 	case OPTION_TEXT: return set_text(t, options, name, val);
 	case OPTION_TEXTS: return add_text(t, options, name, val);
 	case OPTION_DURATION:

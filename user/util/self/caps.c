@@ -12,7 +12,7 @@ struct sets {
 	struct __user_cap_data_struct half[2];
 };
 
-static int get(struct sets *s)
+static int caps_get(struct sets *s)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 
@@ -30,14 +30,14 @@ uint64_t caps_effective(void)
 {
 	struct sets s = { 0 };
 
-	return get(&s) ? 0 : (uint64_t)s.half[1].effective << 32 | s.half[0].effective;
+	return caps_get(&s) ? 0 : (uint64_t)s.half[1].effective << 32 | s.half[0].effective;
 }
 
 int caps_set(int cap, bool effective)
 {
 	uint32_t bit = 1u << cap % 32;
 	struct sets s = { 0 };
-	int err = get(&s);
+	int err = caps_get(&s);
 
 	if (err)
 		return err;
@@ -51,7 +51,7 @@ int caps_set(int cap, bool effective)
 int caps_keep(uint64_t keep)
 {
 	struct sets s = { 0 };
-	int err = get(&s);
+	int err = caps_get(&s);
 
 	for (int i = 0; i < 2 && !err; i++) {
 		uint32_t word = (uint32_t)(keep >> 32 * i);

@@ -25,7 +25,7 @@ static void append(struct chains *c, struct chain_link *link)
 }
 
 /* Twice as many chains, when there are as many things as chains. */
-static void grow(struct chains *c)
+static void chains_grow(struct chains *c)
 {
 	struct chains wider = { c->n, c->nchains ? c->nchains * 2 : FIRST, NULL };
 
@@ -41,7 +41,7 @@ static void grow(struct chains *c)
 
 int chains_add(struct chains *c, struct chain_link *link, uint64_t hash)
 {
-	grow(c);
+	chains_grow(c);
 	if (!c->nchains)
 		return -ENOMEM;
 	link->hash = hash;

@@ -59,13 +59,13 @@ void memo_close(struct memo *m)
 	free(m);
 }
 
-static struct memo_key taken(struct memo_key k)
+static struct memo_key memo_taken(struct memo_key k)
 {
 	k.a += !k.a;
 	return k;
 }
 
-static struct bucket *bucket_of(struct bucket *buckets, uint32_t nbuckets, struct memo_key k)
+static struct bucket *memo_bucket_of(struct bucket *buckets, uint32_t nbuckets, struct memo_key k)
 {
 	uint32_t i = (uint32_t)k.b & (nbuckets - 1);
 
@@ -80,7 +80,7 @@ bool memo_find(const struct memo *m, struct memo_key k, uint64_t *value)
 
 	if (!m->nbuckets)
 		return false;
-	s = bucket_of(m->buckets, m->nbuckets, taken(k));
+	s = memo_bucket_of(m->buckets, m->nbuckets, memo_taken(k));
 	*value = s->value;
 	return s->key.a;
 }
@@ -93,7 +93,7 @@ static int resize(struct memo *m, uint32_t nbuckets)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < m->nbuckets; i++)
 		if (m->buckets[i].key.a)
-			*bucket_of(buckets, nbuckets, m->buckets[i].key) = m->buckets[i];
+			*memo_bucket_of(buckets, nbuckets, m->buckets[i].key) = m->buckets[i];
 	free(m->buckets);
 	m->buckets = buckets;
 	m->nbuckets = nbuckets;
@@ -104,10 +104,10 @@ int memo_put(struct memo *m, struct memo_key k, uint64_t value)
 {
 	struct bucket *s;
 
-	k = taken(k);
+	k = memo_taken(k);
 	if (m->used >= m->nbuckets / 2 && resize(m, m->nbuckets ? 2 * m->nbuckets : FIRST_BUCKETS))
 		return -ENOMEM;
-	s = bucket_of(m->buckets, m->nbuckets, k);
+	s = memo_bucket_of(m->buckets, m->nbuckets, k);
 	m->used += !s->key.a;
 	s->key = k;
 	s->value = value;
@@ -127,7 +127,7 @@ void memo_forget(struct memo *m, bool (*old)(void *ctx, uint64_t value), void *c
 		m->nbuckets = 0; /* everything, then */
 	for (uint32_t i = 0; m->buckets && i < n; i++)
 		if (from[i].key.a && !old(ctx, from[i].value)) {
-			*bucket_of(m->buckets, n, from[i].key) = from[i];
+			*memo_bucket_of(m->buckets, n, from[i].key) = from[i];
 			m->used++;
 		}
 	free(from);

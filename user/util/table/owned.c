@@ -9,8 +9,8 @@ struct count {
 void owned_open(struct owned *s, size_t size, size_t key_size, size_t max, uint32_t part)
 {
 	*s = (struct owned){ .each = (uint32_t)(max / part) };
-	keyed_open(&s->things, size, key_size, max);
-	keyed_open_of(&s->counts, struct count, owner, max);
+	hashmap_open(&s->things, size, key_size, max);
+	hashmap_open_of(&s->counts, struct count, owner, max);
 }
 
 void owned_clear(struct owned *s)
@@ -19,15 +19,15 @@ void owned_clear(struct owned *s)
 
 	if (s->drop)
 		owned_each(s, thing) s->drop(thing);
-	keyed_clear(&s->things);
-	keyed_clear(&s->counts);
+	hashmap_clear(&s->things);
+	hashmap_clear(&s->counts);
 }
 
 void owned_close(struct owned *s)
 {
 	owned_clear(s);
-	keyed_close(&s->things);
-	keyed_close(&s->counts);
+	hashmap_close(&s->things);
+	hashmap_close(&s->counts);
 }
 
 static uint32_t owner_of(const void *thing)
@@ -40,38 +40,38 @@ static uint32_t owner_of(const void *thing)
 
 void *owned_get(struct owned *s, const void *key, bool *made)
 {
-	void *thing = keyed_find(&s->things, key);
+	void *thing = hashmap_find(&s->things, key);
 	uint32_t owner = owner_of(key);
 	struct count *c;
 
 	*made = false;
 	if (thing || s->things.n >= s->things.max)
 		return thing;
-	c = keyed_get(&s->counts, &owner, &(bool){ false });
+	c = hashmap_get(&s->counts, &owner, &(bool){ false });
 	if (c && c->n < s->each)
-		thing = keyed_get(&s->things, key, made);
+		thing = hashmap_get(&s->things, key, made);
 	if (thing)
 		c->n++;
 	else if (c && !c->n)
-		keyed_remove(&s->counts, c);
+		hashmap_remove(&s->counts, c);
 	return thing;
 }
 
 void owned_remove(struct owned *s, void *thing)
 {
-	struct count *c = keyed_find(&s->counts, &(uint32_t){ owner_of(thing) });
+	struct count *c = hashmap_find(&s->counts, &(uint32_t){ owner_of(thing) });
 
 	INVARIANT(c && c->n);
 	if (!--c->n)
-		keyed_remove(&s->counts, c);
+		hashmap_remove(&s->counts, c);
 	if (s->drop)
 		s->drop(thing);
-	keyed_remove(&s->things, thing);
+	hashmap_remove(&s->things, thing);
 }
 
 uint32_t owned_of(const struct owned *s, uint32_t owner)
 {
-	const struct count *c = keyed_find(&s->counts, &owner);
+	const struct count *c = hashmap_find(&s->counts, &owner);
 
 	return c ? c->n : 0;
 }

@@ -236,7 +236,7 @@ static bool read_layout(const uint8_t *p, struct matrix *m)
 }
 
 /* Is an operation (1, 2: transposed) what makes a matrix of `rows` rows one of `wanted`? */
-static bool fits(const struct matrix *m, uint32_t trans, uint64_t rows, uint64_t cols)
+static bool gemms_fits(const struct matrix *m, uint32_t trans, uint64_t rows, uint64_t cols)
 {
 	return trans ? m->cols == rows && m->rows == cols : m->rows == rows && m->cols == cols;
 }
@@ -259,14 +259,15 @@ static void layouts(struct said *said, struct ct_gemm *out)
 	}
 	/* where the operations are not what they seem, only the shapes tell k */
 	said->k = a.rows == d.rows ? a.cols : a.rows;
-	if (!(fits(&a, 0, d.rows, said->k) || fits(&a, 1, d.rows, said->k)) ||
-	    !(fits(&b, 0, said->k, d.cols) || fits(&b, 1, said->k, d.cols)))
+	if (!(gemms_fits(&a, 0, d.rows, said->k) || gemms_fits(&a, 1, d.rows, said->k)) ||
+	    !(gemms_fits(&b, 0, said->k, d.cols) || gemms_fits(&b, 1, said->k, d.cols)))
 		return;
 	out->a_type = a.type;
 	out->b_type = b.type;
 	out->d_type = d.type;
 	one_shape(said, out);
-	if (ta > 2 || tb > 2 || !fits(&a, ta, d.rows, said->k) || !fits(&b, tb, said->k, d.cols))
+	if (ta > 2 || tb > 2 || !gemms_fits(&a, ta, d.rows, said->k) ||
+	    !gemms_fits(&b, tb, said->k, d.cols))
 		return;
 	out->trans_a = ta;
 	out->trans_b = tb;

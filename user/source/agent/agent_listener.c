@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* agent_door.c - see agent_door.h. The socket lies next to the agent's file; the programs'
+/* agent_listener.c - see agent_listener.h. The socket lies next to the agent's file; the programs'
  * environment names it. */
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../../util/msg.h"
-#include "agent_door.h"
+#include "agent_listener.h"
 #include "agent_kin.h"
 
 /* that wait to be accepted; the kernel takes no more than net.core.somaxconn */
@@ -57,7 +57,7 @@ static void sweep(const char *dir)
 		closedir(d);
 }
 
-static int listen_at(struct agent_door *d, const char *dir)
+static int listen_at(struct agent_listener *d, const char *dir)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
@@ -73,7 +73,7 @@ static int listen_at(struct agent_door *d, const char *dir)
 	return chmod(d->path, 0666) || listen(d->fd, BACKLOG) ? -errno : 0;
 }
 
-int agent_door_init(struct agent_door *d)
+int agent_listener_init(struct agent_listener *d)
 {
 	memset(d, 0, sizeof(*d));
 	d->fd = -1;
@@ -81,19 +81,19 @@ int agent_door_init(struct agent_door *d)
 	return d->epoll < 0 ? -errno : 0;
 }
 
-int agent_door_add(struct agent_door *d, int fd)
+int agent_listener_add(struct agent_listener *d, int fd)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
 
 	return epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-void agent_door_remove(struct agent_door *d, int fd)
+void agent_listener_remove(struct agent_listener *d, int fd)
 {
 	epoll_ctl(d->epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
-int agent_door_open(struct agent_door *d, const char *dir)
+int agent_listener_open(struct agent_listener *d, const char *dir)
 {
 	int err;
 
@@ -103,11 +103,11 @@ int agent_door_open(struct agent_door *d, const char *dir)
 		err = listen_at(d, dir);
 	if (err)
 		msg_error("no socket for the agent in %s: %s", dir, strerror(-err));
-	return err ? err : agent_door_add(d, d->fd);
+	return err ? err : agent_listener_add(d, d->fd);
 }
 
-/* Returns 1: somebody has come (fd -1: a stranger, who is gone); 0: nobody waits. */
-static int accept_one(struct agent_door *d, struct agent_guest *g)
+/* Returns 1: a connection was accepted (fd -1: it was closed again, as a stranger's); 0: none waits. */
+static int accept_one(struct agent_listener *d, struct agent_accepted *g)
 {
 	struct ucred cred = { 0 };
 	socklen_t len = sizeof(cred);
@@ -135,25 +135,24 @@ static int accept_one(struct agent_door *d, struct agent_guest *g)
 	return 1;
 }
 
-static void mind_room(struct agent_door *d)
+static void mind_room(struct agent_listener *d)
 {
-	if (d->no_room == d->deaf || d->fd < 0)
+	if (d->no_room == d->paused || d->fd < 0)
 		return;
 	if (d->no_room) {
 		msg_warn("an agent cannot connect, because no file descriptor is left: raise the "
-			 "limit "
-			 "of open files (`ulimit -n`)");
-		agent_door_remove(d, d->fd);
-		d->deaf = true;
-	} else if (!agent_door_add(d, d->fd)) {
-		d->deaf = false;
+			 "limit of open files (`ulimit -n`)");
+		agent_listener_remove(d, d->fd);
+		d->paused = true;
+	} else if (!agent_listener_add(d, d->fd)) {
+		d->paused = false;
 	}
 }
 
-void agent_door_accept(struct agent_door *d, void (*come)(void *ctx, const struct agent_guest *),
-		       void *ctx)
+void agent_listener_accept(struct agent_listener *d,
+			   void (*come)(void *ctx, const struct agent_accepted *), void *ctx)
 {
-	struct agent_guest g;
+	struct agent_accepted g;
 
 	for (int i = 0; i < ACCEPT_MAX && accept_one(d, &g); i++)
 		if (g.fd >= 0)
@@ -161,7 +160,7 @@ void agent_door_accept(struct agent_door *d, void (*come)(void *ctx, const struc
 	mind_room(d);
 }
 
-void agent_door_tell(const struct agent_door *d)
+void agent_listener_tell(const struct agent_listener *d)
 {
 	if (d->strangers)
 		msg_note("%llu connections to the agents' socket were closed at once: their "
@@ -170,7 +169,7 @@ void agent_door_tell(const struct agent_door *d)
 			 (unsigned int)d->stranger_uid);
 }
 
-void agent_door_close(struct agent_door *d)
+void agent_listener_close(struct agent_listener *d)
 {
 	if (d->fd >= 0)
 		close(d->fd);

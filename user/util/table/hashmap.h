@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * keyed.h - structs of one size, found by the bytes that they begin with: a dense array, and a
- * hash of places in it. Knows no domain.
+ * hashmap.h - a hash map of structs of one size, which are found by the bytes that they begin with: an array
+ * without holes, and a hash of indices into it. Knows no domain.
  */
-#ifndef CT_KEYED_H
-#define CT_KEYED_H
+#ifndef CT_HASHMAP_H
+#define CT_HASHMAP_H
 
 #include <stddef.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "../hash.h"
 #include "../types.h"
 
-struct keyed {
+struct hashmap {
 	char *items; /* n of them; they move when one is added or removed */
 	size_t n;
 	/* the rest is its own */
@@ -23,36 +23,36 @@ struct keyed {
 
 /* Items of `size` bytes, zeroed, that begin with `key_size` bytes of key (no padding in them);
  * at most `max`. */
-void keyed_open(struct keyed *, size_t size, size_t key_size, size_t max);
+void hashmap_open(struct hashmap *, size_t size, size_t key_size, size_t max);
 /* The same of a struct whose key ends with this member. */
-#define keyed_open_of(k, type, last, max) \
-	keyed_open(k, sizeof(type), offsetof(type, last) + sizeof(((type *)0)->last), max)
-void keyed_close(struct keyed *);
-static inline void *keyed_at(const struct keyed *k, size_t i)
+#define hashmap_open_of(k, type, last, max) \
+	hashmap_open(k, sizeof(type), offsetof(type, last) + sizeof(((type *)0)->last), max)
+void hashmap_close(struct hashmap *);
+static inline void *hashmap_at(const struct hashmap *k, size_t i)
 {
 	return k->items + i * k->size;
 }
 /* NULL: not there. */
-void *keyed_find(const struct keyed *, const void *key);
+void *hashmap_find(const struct hashmap *, const void *key);
 /* The item, made if it is not there: *made says so. NULL: it is full, or there is no memory; then
  * *made is false. */
-void *keyed_get(struct keyed *, const void *key, bool *made);
+void *hashmap_get(struct hashmap *, const void *key, bool *made);
 /* Takes an item out; the last one moves to its place. */
-void keyed_remove(struct keyed *, void *item);
+void hashmap_remove(struct hashmap *, void *item);
 /* Takes all out. The room stays. */
-void keyed_clear(struct keyed *);
+void hashmap_clear(struct hashmap *);
 /* Bytes that it takes. */
-size_t keyed_bytes(const struct keyed *);
+size_t hashmap_bytes(const struct hashmap *);
 
 /* Each item, from the last one to the first: the one that is looked at may be taken out. */
-#define keyed_each(k, item)                                                                   \
-	for (size_t keyed_i = (k)->n; keyed_i && ((item) = keyed_at((k), keyed_i - 1), true); \
-	     keyed_i--)
+#define hashmap_each(k, item)           \
+	for (size_t hashmap_i = (k)->n; \
+	     hashmap_i && ((item) = hashmap_at((k), hashmap_i - 1), true); hashmap_i--)
 
 /* ---- for keys that are looked up for each record: the key's size is known to the compiler ---- */
 
 /* Not the same in each run: hash.h. */
-static inline uint64_t keyed_hash(const void *key, size_t key_size)
+static inline uint64_t hashmap_hash(const void *key, size_t key_size)
 {
 	const unsigned char *at = key;
 	uint64_t h = hash_key[0], word;
@@ -68,15 +68,15 @@ static inline uint64_t keyed_hash(const void *key, size_t key_size)
 	return hash_word(h, hash_key[0]);
 }
 
-static inline __attribute__((always_inline)) void *keyed_look_for(const struct keyed *k,
-								  const void *key, size_t key_size)
+static inline __attribute__((always_inline)) void *
+hashmap_look_for(const struct hashmap *k, const void *key, size_t key_size)
 {
 	size_t mask = k->nbuckets - 1;
 
 	if (!k->n)
 		return NULL;
-	for (size_t at = keyed_hash(key, key_size) & mask; k->buckets[at]; at = (at + 1) & mask) {
-		void *item = keyed_at(k, k->buckets[at] - 1);
+	for (size_t at = hashmap_hash(key, key_size) & mask; k->buckets[at]; at = (at + 1) & mask) {
+		void *item = hashmap_at(k, k->buckets[at] - 1);
 
 		if (!memcmp(item, key, key_size))
 			return item;
@@ -84,7 +84,7 @@ static inline __attribute__((always_inline)) void *keyed_look_for(const struct k
 	return NULL;
 }
 
-/* keyed_find(), inlined. `key` points to a variable or a member of the key's type. */
-#define keyed_look(k, key) keyed_look_for(k, key, sizeof(*(key)))
+/* hashmap_find(), inlined. `key` points to a variable or a member of the key's type. */
+#define hashmap_look(k, key) hashmap_look_for(k, key, sizeof(*(key)))
 
 #endif

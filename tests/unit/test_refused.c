@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_places.c - where outputs go: whatever becomes of a path after it was looked up, what is
+ * test_refused.c - where outputs go: whatever becomes of a path after it was looked up, what is
  * opened, made, renamed and removed stays in the folder that was found, and no link that comes later
  * is followed. (Links of other users need a second user: case output_links and others.)
  */
