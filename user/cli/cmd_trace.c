@@ -12,6 +12,7 @@
 #include "../source/hooks/hooks_suits.h"
 #include "../source/nvtx/nvtx.h"
 #include "../source/probe/priv.h"
+#include "../source/states/states.h"
 #include "../util/msg.h"
 
 /* Options that only probes have, and calls of the whole machine. */
@@ -99,6 +100,8 @@ int cmd_trace(const struct request *given)
 		sources[n++] = &source_nvtx;
 	if (o->counters)
 		sources[n++] = &source_counters;
+	if (o->host)
+		sources[n++] = &source_states;
 	return session_run(o, sources, n);
 }
 

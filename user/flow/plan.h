@@ -65,6 +65,8 @@ struct capture_plan {
 	bool follow;
 	uint64_t cgroup_id; /* 0: off; the cgroup and all below it */
 	char *const *cmd;   /* a program to start; NULL: none */
+	pid_t program;	    /* its number, once the source that starts it is open; 0: not yet */
+	bool host;	    /* what threads wait for, too */
 	const char *user;   /* run cmd as this user; NULL: as we are */
 	/* changes to cmd's environment, "VAR=VAL" or "VAR" to unset; NULL-terminated or NULL */
 	char *const *env;

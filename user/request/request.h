@@ -83,6 +83,7 @@ struct request {
 
 	/* what the device does */
 	bool gpu;	/* device records */
+	bool host;	/* what threads wait for */
 	uint8_t source; /* enum request_source: where the calls come from */
 	/* with AUTO: probes where hooks would see only a part of the calls of some functions */
 	bool complete;

@@ -357,6 +357,7 @@ static void plan_counts(struct capture_plan *c, const struct request *o, const s
 static void plan_devices(struct capture_plan *c, const struct request *o)
 {
 	c->device = o->agent;
+	c->host = o->host;
 	c->counters_interval_ns = o->counters ? o->interval_ns : 0;
 	c->counters_metrics = o->metrics;
 	c->counters_optional = o->format->flags & SINKS_DAEMON;

@@ -162,6 +162,8 @@ static int needs(const struct opts_line *l)
 		{ o->no_follow, o->gpu || o->source == REQUEST_SOURCE_CUPTI,
 		  "--no-follow is about probes and hooks, and the agent is in CMD's children too: "
 		  "leave it out, or --gpu and --source=cupti" },
+		{ o->host, !works,
+		  "--host records what a program waits for: give -p PID, or a program after --" },
 		{ opts_is_given(l, "interval"), !o->counters && !rests,
 		  "-i says how often the counters are read: give --counters" },
 		{ opts_is_given(l, "chip"), !help,

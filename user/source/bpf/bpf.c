@@ -166,6 +166,13 @@ static int source_status(struct source *s)
 	return b->launch && b->launch_ended ? launch_status(b->launch) : -1;
 }
 
+static pid_t source_program(struct source *s)
+{
+	struct bpf_source *b = s->priv;
+
+	return b->launch ? launch_pid(b->launch) : 0;
+}
+
 static void source_signal(struct source *s, int sig)
 {
 	struct bpf_source *b = s->priv;
@@ -270,6 +277,7 @@ const struct source_ops source_bpf = {
 	.losses = source_losses,
 	.status = source_status,
 	.stopped = source_stopped,
+	.program = source_program,
 	.signal = source_signal,
 	.pending = source_pending,
 	.threads = source_threads,

@@ -1138,6 +1138,11 @@ static int status(struct source *s)
 	return h->cmd.ended ? h->cmd.status : -1;
 }
 
+static pid_t program(struct source *s)
+{
+	return ((const struct hooks_source *)s->priv)->cmd.child.pid;
+}
+
 static void pass_signal(struct source *s, int sig)
 {
 	const struct hooks_source *h = s->priv;
@@ -1255,6 +1260,7 @@ const struct source_ops source_hooks = {
 	.losses = losses,
 	.status = status,
 	.stopped = stopped,
+	.program = program,
 	.signal = pass_signal,
 	.pending = pending,
 	.call_counts = call_counts,
