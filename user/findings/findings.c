@@ -18,17 +18,22 @@ static struct cell integer_or_null(int64_t n)
 TABLE_GET(get_id, struct finding, f, cell_string(f->id))
 TABLE_GET(get_claim, struct finding, f, cell_string(f->claim))
 TABLE_GET(get_share, struct finding, f, cell_real(f->share))
-TABLE_GET(get_error, struct finding, f, f->share_error < 0 ? (struct cell){ .is = CELL_NULL } : cell_real(f->share_error))
+TABLE_GET(get_error, struct finding, f,
+	  f->share_error < 0 ? (struct cell){ .is = CELL_NULL } : cell_real(f->share_error))
 TABLE_GET(get_confidence, struct finding, f, cell_string(confidences[f->confidence]))
 TABLE_GET(get_evidence, struct finding, f, cell_string(f->evidence))
-TABLE_GET(get_judged, struct finding, f, cell_string(f->not_judged && *f->not_judged ? f->not_judged : NULL))
+TABLE_GET(get_judged, struct finding, f,
+	  cell_string(f->not_judged && * f->not_judged ? f->not_judged : NULL))
 TABLE_GET(get_next, struct finding, f, cell_string(f->next))
-TABLE_GET(get_pid, struct finding, f, f->pid ? cell_number(f->pid) : (struct cell){ .is = CELL_NULL })
-TABLE_GET(get_process, struct finding, f, f->process ? cell_bytes(f->process, f->process_len, false)
-			       : (struct cell){ .is = CELL_NULL })
+TABLE_GET(get_pid, struct finding, f,
+	  f->pid ? cell_number(f->pid) : (struct cell){ .is = CELL_NULL })
+TABLE_GET(get_process, struct finding, f,
+	  f->process ? cell_bytes(f->process, f->process_len, false)
+		     : (struct cell){ .is = CELL_NULL })
 TABLE_GET(get_rank, struct finding, f, integer_or_null(f->rank))
 TABLE_GET(get_device, struct finding, f, integer_or_null(f->device))
-TABLE_GET(get_line, struct finding, f, f->line ? cell_bytes(f->line, f->line_len, false) : (struct cell){ .is = CELL_NULL })
+TABLE_GET(get_line, struct finding, f,
+	  f->line ? cell_bytes(f->line, f->line_len, false) : (struct cell){ .is = CELL_NULL })
 
 static const struct table_column subject[] = {
 	{ .key = "pid", .get = get_pid },   { .key = "process", .get = get_process },

@@ -45,7 +45,7 @@ const struct owners_opts *owners_opts(const struct owners *o)
 	return &o->opts;
 }
 
-static struct owned *find(const struct owners *o, pid_t pid)
+static struct owned *find_owner(const struct owners *o, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 
@@ -89,14 +89,14 @@ int owners_give_function(struct owners *o, pid_t pid, int func)
 
 enum owner owners_of(const struct owners *o, pid_t pid)
 {
-	const struct owned *p = o ? find(o, pid) : NULL;
+	const struct owned *p = o ? find_owner(o, pid) : NULL;
 
 	return !p ? OWNER_HOOKS : p->whole ? OWNER_PROBES : OWNER_BOTH;
 }
 
 bool owners_probes(const struct owners *o, pid_t pid, int func)
 {
-	const struct owned *p = find(o, pid);
+	const struct owned *p = find_owner(o, pid);
 
 	return p && (p->whole || plan_has(p->funcs, func));
 }
@@ -115,7 +115,7 @@ pid_t owners_next(struct owners *o)
 
 void owners_placed(struct owners *o, pid_t pid, uint64_t at_ns)
 {
-	struct owned *p = find(o, pid);
+	struct owned *p = find_owner(o, pid);
 
 	if (!p)
 		return;
@@ -126,7 +126,7 @@ void owners_placed(struct owners *o, pid_t pid, uint64_t at_ns)
 
 uint64_t owners_waiting_ns(const struct owners *o, pid_t pid)
 {
-	const struct owned *p = find(o, pid);
+	const struct owned *p = find_owner(o, pid);
 
 	return p ? p->waiting_ns : 0;
 }
@@ -138,14 +138,14 @@ bool owners_any_function(const struct owners *o)
 
 uint64_t owners_placed_ns(const struct owners *o, pid_t pid)
 {
-	const struct owned *p = find(o, pid);
+	const struct owned *p = find_owner(o, pid);
 
 	return p ? p->placed_ns : 0;
 }
 
 void owners_forget(struct owners *o, pid_t pid)
 {
-	struct owned *p = o ? find(o, pid) : NULL;
+	struct owned *p = o ? find_owner(o, pid) : NULL;
 
 	/* of single functions records may still come */
 	if (p && p->whole)
@@ -154,7 +154,7 @@ void owners_forget(struct owners *o, pid_t pid)
 
 void owners_again(struct owners *o, pid_t pid)
 {
-	struct owned *p = o ? find(o, pid) : NULL;
+	struct owned *p = o ? find_owner(o, pid) : NULL;
 
 	if (p)
 		p->asked = false;
