@@ -40,7 +40,7 @@ static const char *next_of(enum why_kind kind)
 	}
 }
 
-static void find_column(struct found *found, const struct why_print *p, const struct why_part *part,
+static void fill_finding(struct found *found, const struct why_print *p, const struct why_part *part,
 			const struct why_cause *c)
 {
 	const char *next = next_of(c->kind);
@@ -84,7 +84,7 @@ bool why_print_fails(const struct why_print *p, const char *const *conditions)
 
 	for (size_t i = 0; i < p->n; i++)
 		for (size_t k = 0; k < p->parts[i].ncauses; k++) {
-			find_column(&found, p, &p->parts[i], &p->parts[i].causes[k]);
+			fill_finding(&found, p, &p->parts[i], &p->parts[i].causes[k]);
 			if (finding_fails(&found.f, conditions))
 				return true;
 		}
@@ -135,7 +135,7 @@ static void lines(struct out *o, const struct why_print *p, const struct why_par
 			more++;
 			continue;
 		}
-		find_column(&found, p, part, c);
+		fill_finding(&found, p, part, c);
 		out_fmt(o, " %5.1f %%  ", found.f.share * 100);
 		out_str(o, c->text);
 		if (c->samples && found.f.share_error >= 0.0005)
@@ -230,7 +230,7 @@ static void json_part(struct json *j, const struct why_print *p, const struct wh
 		const struct why_cause *c = &part->causes[i];
 		struct found found;
 
-		find_column(&found, p, part, c);
+		fill_finding(&found, p, part, c);
 		json_line(j, " ");
 		json_open_object(j, NULL);
 		finding_json(j, &found.f);
