@@ -14,7 +14,7 @@
  * has just read from a slot.
  *
  * It knows no record and never prints. It takes no lock of the loader: an object may be unmapped at any
- * moment, so it reads and writes tables through /proc/self/mem, and calls none of the program's functions.
+ * moment, so it reads and writes tables by system calls, and calls none of the program's functions.
  */
 #include "../common/compat.h"
 
@@ -351,14 +351,33 @@ static uint32_t state_of(uint64_t at)
 	return text_read(at, &state, sizeof(state)) ? NVTX_COMPLETE : state;
 }
 
+/*
+ * Writes a slot by which the program's threads may be calling. With pwrite() they could read half an address, because
+ * the kernel may copy byte by byte, and a store of ours would crash where the object has been unmapped. The kernel
+ * stores the address of a thread's list of robust locks as one word, and fails where a store would crash. So for
+ * this moment `to` is the list of this thread, which has no such locks.
+ */
+static bool store(uint64_t slot, uint64_t to)
+{
+	uint64_t mine;
+	size_t bytes;
+	bool stored;
+
+	if (syscall(SYS_get_robust_list, 0, &mine, &bytes) ||
+	    syscall(SYS_set_robust_list, to, bytes))
+		return false;
+	stored = !syscall(SYS_get_robust_list, 0, slot, &bytes);
+	syscall(SYS_set_robust_list, mine, bytes);
+	return stored;
+}
+
 /* If the program changes the slot at this moment, our function may take the place of what it writes there. This
  * is rare, and the slot has one of the two. */
 static bool change(uint64_t slot, uint64_t from, uint64_t to)
 {
 	uint64_t is;
 
-	return !text_read(slot, &is, sizeof(is)) && is == from &&
-	       !text_write(slot, &to, sizeof(to));
+	return !text_read(slot, &is, sizeof(is)) && is == from && store(slot, to);
 }
 
 static void take(struct visit *v, uint64_t slot, uint64_t ours, uint64_t *was, uint32_t state)
@@ -440,7 +459,7 @@ static bool is_code(const struct text_maps *maps, uint64_t at)
 }
 
 /* Finds the object that the globals at this address are in. Returns false if there can be none: the loader
- * makes a part of an object read-only, which text_write() would write all the same. */
+ * makes a part of an object read-only. */
 static bool find_object(const struct text_maps *maps, struct taken *t)
 {
 	struct nvtx_globals g;

@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -242,6 +243,30 @@ static void test_two(void)
 	CHECK(PUSH_A == (slot_fn)nvtxRangePushA);
 	end(second);
 	CHECK(!PUSH_A);
+}
+
+/* What the program itself may not write is not written, not even to put back: memory that is mapped in the table's
+ * place must stay as it is. The kernel stores a slot as the program would. */
+static void test_read_only(void)
+{
+	static union {
+		struct table t;
+		char page[4096];
+	} own __attribute__((aligned(4096)));
+	slot_fn *push = &own.t.slots[CORE_AT(9)];
+	int sock;
+
+	own.t = good;
+	make_lists(&own.t);
+	memset(own.t.slots, 0, sizeof(own.t.slots));
+	own.t.g.state = NVTX_COMPLETE;
+	sock = begin();
+	CHECK_EQ(1, ask(sock, &own, true).taken);
+	CHECK(*push == (slot_fn)nvtxRangePushA);
+	CHECK_EQ(0, mprotect(&own, sizeof(own), PROT_READ));
+	end(sock);
+	CHECK_EQ(0, mprotect(&own, sizeof(own), PROT_READ | PROT_WRITE));
+	CHECK(*push == (slot_fn)nvtxRangePushA);
 }
 
 static void test_refused(void)
@@ -505,6 +530,7 @@ int main(void)
 	RUN(test_emptied);
 	RUN(test_other_tool);
 	RUN(test_two);
+	RUN(test_read_only);
 	RUN(test_refused);
 	RUN(test_started);
 	return unit_end();
