@@ -453,6 +453,7 @@ static void forget_locks(void)
 	device_reset();
 	library_reset();
 	owner_reset();
+	atomic_store(&agent.kernels_begin, 0);
 }
 
 static void in_child(void)
@@ -500,6 +501,7 @@ static int enter(const char *text)
 	}
 	atomic_store(&agent.fatal, false);
 	atomic_store(&agent.finalized, false);
+	atomic_store(&agent.kernels_asked, false);
 	atomic_store(&agent.dropped, 0);
 	atomic_store(&agent.bad_time, 0);
 	atomic_store(&agent.too_deep, 0);

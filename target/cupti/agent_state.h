@@ -64,6 +64,7 @@ struct agent {
 	/* Records of kernels were ended, and CUPTI was not: see enable_kinds(). */
 	bool kernels_ended;
 	_Atomic bool kernels_asked; /* the next thread that leaves a call begins them again */
+	_Atomic int kernels_begin; /* how many threads look at that, or begin them, at this moment */
 	int fatal_code;
 	char fatal_text[256];
 };

@@ -536,8 +536,11 @@ static void maybe_begin_kernels(void)
 {
 	bool yes = true;
 
+	/* first, so that who withdraws the request waits for this thread if it was too late */
+	atomic_fetch_add(&agent.kernels_begin, 1);
 	if (atomic_compare_exchange_strong(&agent.kernels_asked, &yes, false))
 		activity_enable(CUPTI_KIND_KERNEL, false);
+	atomic_fetch_sub(&agent.kernels_begin, 1);
 }
 
 static void callback(int domain, uint32_t cbid, const void *data, int life)

@@ -18,6 +18,7 @@
 #define EMPTY_MS 200	   /* how long device_empty() waits for records that are not complete */
 #define QUIET_MS 100	   /* and until CUPTI has had no buffer for so long */
 #define EMPTY_MOST_MS 2000 /* in all */
+#define BEGIN_MS 1000	   /* how long it waits for a thread of the program that begins kernels */
 
 static struct {
 	uint8_t *memory;
@@ -448,8 +449,18 @@ int device_enable(void)
 	return enable();
 }
 
+/* Nobody begins kernels from here on: a thread that did so after they have been disabled would leave them enabled
+ * for good, in the program's own profile. */
+static void forbid_kernels(void)
+{
+	atomic_store(&agent.kernels_asked, false);
+	for (int ms = 0; ms < BEGIN_MS && atomic_load(&agent.kernels_begin); ms++)
+		usleep(1000);
+}
+
 void device_disable(bool all)
 {
+	forbid_kernels();
 	/* if this can deadlock, cuptiFinalize does it instead, unless that cannot be called
 	 * either */
 	if (!all && agent.faults & FAULT_DISABLE && !(agent.faults & FAULT_FINALIZE))
@@ -457,7 +468,6 @@ void device_disable(bool all)
 	for (size_t i = NKINDS; i-- > 0;)
 		if (wanted(i))
 			activity_disable(kinds[i].kind);
-	atomic_store(&agent.kernels_asked, false);
 	agent.kernels_ended |= agent.want.kinds & AGENT_KERNEL;
 	if (agent.want.flags & AGENT_S_GRAPHS && agent.want.kinds & AGENT_KERNEL)
 		activity_disable(CUPTI_KIND_GRAPH);
