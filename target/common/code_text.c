@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -112,9 +115,23 @@ void text_close(void)
 	mem = -1;
 }
 
+/* By the calling thread's number: that of the process is the main thread's, which may have ended. Not in a
+ * sandbox, where this system call may end the program. */
+static ssize_t read_without_proc(__u64 address, void *bytes, size_t n)
+{
+	struct iovec here = { bytes, n }, there = { (void *)(uintptr_t)address, n };
+
+	if (prctl(PR_GET_SECCOMP)) {
+		errno = EPERM;
+		return -1;
+	}
+	return syscall(SYS_process_vm_readv, syscall(SYS_gettid), &here, 1, &there, 1, 0);
+}
+
 int text_read(__u64 address, void *bytes, size_t n)
 {
-	ssize_t got = pread(mem, bytes, n, (off_t)address);
+	ssize_t got = mem >= 0 ? pread(mem, bytes, n, (off_t)address)
+			       : read_without_proc(address, bytes, n);
 
 	return got == (ssize_t)n ? 0 : got < 0 ? -errno : -EIO;
 }

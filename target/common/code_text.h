@@ -34,7 +34,8 @@ struct text_fds text_kept(void);
 void text_let_go(void);
 void text_forget(void);
 
-/* Returns 0 or -errno; -EIO: nothing is mapped there. */
+/* Returns 0 or -errno; -EIO: nothing is mapped there. Also reads where text_open() has failed, except in
+ * a sandbox: a program that has changed its user may not open its own memory. */
 int text_read(__u64 address, void *bytes, size_t n);
 /* The same for memory that the program does not change (its code, as long as no byte of it is
  * swapped): uses pages that were read since text_open(). */

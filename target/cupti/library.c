@@ -78,8 +78,7 @@ static void look_tool(void *ctx, const char *path)
 /* Calls look for each object that is loaded. No other thread of the agent reads memory meanwhile. */
 static void look_at_loaded(void (*look)(void *ctx, const char *path), void *ctx)
 {
-	if (text_open())
-		return;
+	text_open(); /* it is read without, too */
 	objects_loaded(look, ctx);
 	text_close();
 }

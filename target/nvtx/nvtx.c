@@ -323,7 +323,7 @@ static void begin_reading(struct text_fds kept)
 {
 	pthread_mutex_lock(&lock);
 	text_keep_these(kept);
-	text_open(); /* if it cannot be opened, nothing can be read */
+	text_open(); /* it is read without, too */
 }
 
 static void end_reading(void)

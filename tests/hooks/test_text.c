@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_text.c - what the engine reads and writes in pieces, and does with few system calls (target/common/code_text.h). */
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include "../../target/common/code_text.h"
 #include "hooktest.h"
@@ -115,6 +116,25 @@ static void test_not_made(void)
 	text_close();
 }
 
+/* A program that has changed its user may not open its own memory: it is read all the same, and is not written. */
+static void test_not_open(void)
+{
+	__u8 *at = pages(2), got[4] = { 0 };
+
+	memcpy(at, "here", 4);
+	if (prctl(PR_GET_SECCOMP)) { /* nor is it read in a sandbox */
+		CHECK(text_read((__u64)(size_t)at, got, 4) < 0);
+		return;
+	}
+	CHECK_EQ(0, text_read((__u64)(size_t)at, got, 4));
+	CHECK(!memcmp(got, "here", 4));
+	munmap(at + PAGE, PAGE);
+	CHECK(text_read((__u64)(size_t)(at + PAGE), got, 4) < 0);
+	CHECK(text_read((__u64)(size_t)(at + PAGE - 2), got, 4) < 0);
+	CHECK(text_write((__u64)(size_t)at, "gone", 4) < 0);
+	CHECK(!memcmp(at, "here", 4));
+}
+
 int main(void)
 {
 	run("made", test_made, NULL);
@@ -122,5 +142,6 @@ int main(void)
 	run("many-pages", test_many_pages, NULL);
 	run("look", test_look, NULL);
 	run("not-made", test_not_made, NULL);
+	run("not-open", test_not_open, NULL);
 	return failed;
 }
