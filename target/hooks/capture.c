@@ -945,9 +945,10 @@ void capture_fit(__u64 bytes)
 		reach_fit(bytes);
 }
 
-void capture_sandboxed(void)
+void capture_sandboxed(bool calls)
 {
-	reach_ahead();
+	if (calls)
+		reach_ahead();
 	__atomic_store_n(&sandboxed, true, __ATOMIC_SEQ_CST);
 }
 

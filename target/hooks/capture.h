@@ -36,8 +36,8 @@ void capture_renamed(void);
 void capture_fit(__u64 bytes);
 /* The program is about to restrict its system calls (seccomp): from here on no hook makes one. What
  * needs one is missing: texts behind pointers, names of threads, the calls of new threads when there is no block
- * for them. */
-void capture_sandboxed(void);
+ * for them. calls: the calling thread may still make one, which makes room ahead. */
+void capture_sandboxed(bool calls);
 bool capture_is_sandboxed(void);
 /* The kernel sets this word when it is so, before the program can know it. */
 void capture_watches(const __u64 *word);

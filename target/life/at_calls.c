@@ -61,10 +61,13 @@ enum { AFTER_NAME, AFTER_PAUSE };
 /* The thread of the hooks cannot continue under a filter. */
 static void on_filter(bool all_threads)
 {
-	if (!capture_is_sandboxed() && !is_own_process())
+	/* a second filter: the first one may forbid what we would do */
+	bool already = capture_is_sandboxed();
+
+	if (!already && !is_own_process())
 		return;
 	filter_is_known = true;
-	capture_sandboxed();
+	capture_sandboxed(!already);
 	engine_sandboxed();
 	if (all_threads)
 		thread_end(&thread_ends.sandboxed);

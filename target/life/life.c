@@ -151,7 +151,7 @@ void filters_look(int threads)
 	if (filter_is_known || (!capture_is_sandboxed() && !own_finds_filters(threads)))
 		return;
 	filter_is_known = true;
-	capture_sandboxed();
+	capture_sandboxed(true);
 	engine_sandboxed();
 	talk_say(MEET_VERB,
 		 "process %d: a thread restricts its system calls (seccomp): no hook makes one "

@@ -378,6 +378,11 @@ case_hooks_sandboxed() { # undisturbed
 			expect "rows, seccomp $how" "$(grep -c cudaStreamQuery "$T/rows")" 21
 		fi
 	done
+	# a second filter, where calls are counted: no room is made for more sums
+	ct stat --source=hooks --json -o "$T/stat.json" -- "$CALLS" seccomp-twice 20
+	ok_rc
+	expect "the program, two filters" "$(cat "$T/out")" survived
+	expect "calls, two filters" "$(stat_of cudaStreamQuery calls)" 21
 }
 
 # A thread that forbids itself to read the processor's clock, in whatever way: the hooks are removed before, and it is said from when on.

@@ -626,6 +626,30 @@ static void mode_seccomp(void)
 	_exit(0);
 }
 
+/* N: a filter as above that lets prctl(2) through, too, and then another one. */
+static void mode_seccomp_twice(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_write, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_prctl, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_exit_group, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_futex, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	queries(1); /* loads the driver while it still may */
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		_exit(1);
+	for (int i = 0; i < 2; i++)
+		if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+			_exit(1);
+	queries(arg(0));
+	_exit(write(1, "survived\n", 9) != 9);
+}
+
 static void wait_line(void)
 {
 	char c;
@@ -908,6 +932,7 @@ static const struct {
 	{ "dlopen", mode_dlopen },
 	{ "inner", mode_inner },
 	{ "seccomp", mode_seccomp },
+	{ "seccomp-twice", mode_seccomp_twice },
 	{ "forbids", mode_forbids },
 	{ "limited", mode_limited },
 	{ "maps", mode_maps },
