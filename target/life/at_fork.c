@@ -91,6 +91,9 @@ static bool get_born(void)
 
 static void begin_anew(void)
 {
+	/* what the kernel says of its parent's filters says nothing of this process */
+	capture_watches(NULL);
+	engine_watches(NULL);
 	if (!hooks_enter(true) && thread_begin(NULL))
 		hooks_finish(-EAGAIN);
 }
