@@ -11,7 +11,7 @@
 #include "questions.h"
 #include "own_thread.h"
 
-#define LIMIT_NAPS 4000 /* the same, for a change of the limits */
+#define LIMIT_NAPS 4000 /* of 50 us: how long a change of the limits waits for another change */
 
 /* Set in a child of vfork(), which has its parent's memory (vfork_*.S). */
 __thread int hooks_in_vfork __attribute__((tls_model("initial-exec"), visibility("hidden")));
