@@ -35,6 +35,7 @@ SRCS := $(sort $(shell find user -name '*.c'))
 OBJS := $(SRCS:%.c=$(OUTPUT)/%.o)
 LIB  := $(filter-out $(OUTPUT)/user/cli/main.o,$(OBJS))
 SKEL := $(OUTPUT)/cudatrace.skel.h
+HOST_SKEL := $(OUTPUT)/host.skel.h
 FILTERS_SKEL := $(OUTPUT)/filters.skel.h
 
 all: cudatrace
@@ -77,6 +78,7 @@ $(OUTPUT)/%.o: %.c
 	$(Q)$(CC) $(CT_CPPFLAGS) $(CPPFLAGS) $(CT_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(patsubst %.c,$(OUTPUT)/%.o,$(wildcard user/source/bpf/bpf*.c)): $(SKEL)
+$(OUTPUT)/user/source/states/states.o: $(HOST_SKEL)
 $(OUTPUT)/user/source/bpf/filter_watch.o: $(FILTERS_SKEL)
 $(OUTPUT)/user/source/built.o: CT_CPPFLAGS += -DCT_COMMIT='"$(COMMIT)"'
 $(OUTPUT)/user/source/built.o: $(OUTPUT)/commit
@@ -109,9 +111,13 @@ $(FILTERS_SKEL): $(OUTPUT)/filters.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name filters_bpf > $@
 
+$(HOST_SKEL): $(OUTPUT)/host.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name host_bpf > $@
+
 # The other architecture's BPF objects: compiled, so that they stay compilable.
 bpf-arm64:
-	$(Q)for name in cudatrace filters; do \
+	$(Q)for name in cudatrace filters host; do \
 		$(CLANG) $(subst -D__TARGET_ARCH_$(BPFARCH),-D__TARGET_ARCH_arm64,$(subst vmlinux/$(ARCH),vmlinux/aarch64,$(BPF_CFLAGS))) \
 			-c -o $(OUTPUT)/$$name-arm64.bpf.o bpf/$$name.bpf.c || exit 1; \
 	done
@@ -155,7 +161,7 @@ $(BENCH)/empty.skel.h: $(BENCH)/empty.bpf.o
 $(BENCH)/empty: tests/bench/empty.c $(BENCH)/empty.skel.h $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CT_CPPFLAGS) -I$(BENCH) $(CT_CFLAGS) $(CFLAGS) -static -o $@ $< $(LIB) $(LDLIBS_STATIC) 2>/dev/null
-$(BENCH)/target $(BENCH)/loads: $(BENCH)/%: tests/bench/%.c
+$(BENCH)/target $(BENCH)/loads $(BENCH)/pingpong: $(BENCH)/%: tests/bench/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CT_CPPFLAGS) $(CT_CFLAGS) -O2 -o $@ $< -ldl
 $(BENCH)/many: tests/bench/many.c
@@ -183,7 +189,7 @@ $(BENCH)/hooks $(BENCH)/hooks_on: $(BENCH)/%: tests/bench/%.c target/engine/engi
 $(BENCH)/hooks_cold: tests/bench/hooks_cold.c $(wildcard target/hooks/*.h target/engine/*.h target/common/*.h wire/*.h capture/*.h) $(CAPTURE_OBJS) $(ENGINE_OBJS)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 $(WARN) -O2 -pthread -o $@ $< $(CAPTURE_OBJS) $(ENGINE_OBJS)
-bench-programs: $(BENCH)/loads $(BENCH)/hooks $(BENCH)/hooks_cold $(BENCH)/hooks_on $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/many $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
+bench-programs: $(BENCH)/loads $(BENCH)/pingpong $(BENCH)/hooks $(BENCH)/hooks_cold $(BENCH)/hooks_on $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/many $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
 bench: cudatrace standin cases-progs bench-programs
 	$(Q)tests/bench/run.sh
 

@@ -287,7 +287,7 @@ static __always_inline int enter_only(struct pt_regs *ctx, struct thread *t, str
 	f->rec.h.flags |= CT_F_NO_RETURN;
 	if (is_counted(f))
 		count_call(t, f, f->rec.func, false, false);
-	if (!config.enter && !f->sampled)
+	if ((!config.enter || t->beside) && !f->sampled)
 		send_call(t, f);
 	if (at->apart && !config.no_return)
 		keep_apart(ctx, t, f, at->d);
@@ -355,7 +355,7 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	if (entry_only && !f->sampled && config.stacks && (spec->more & CT_S_STACK) &&
 	    !(f->rec.h.flags & CT_F_HIDDEN))
 		send_stack(ctx, t, f, at.d);
-	if (config.enter && !f->sampled) {
+	if ((config.enter || t->beside) && !f->sampled) {
 		f->rec.h.kind = CT_ENTER;
 		send_call(t, f);
 		f->rec.h.kind = CT_CALL;

@@ -108,7 +108,7 @@ static __always_inline struct thread *thread_get(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *t = bpf_task_storage_get(&threads, task, 0, 0);
-	__u32 tgid;
+	__u32 tgid, *how = NULL;
 
 	if (t && t->id && (!config.cgroup_id || t->cgroup_id == bpf_get_current_cgroup_id()))
 		return t;
@@ -116,7 +116,8 @@ static __always_inline struct thread *thread_get(void)
 		t->id = 0; /* moved to another cgroup, which may be one that is not traced */
 	if (config.filter_pids) {
 		tgid = bpf_get_current_pid_tgid() >> 32;
-		if (!bpf_map_lookup_elem(&pids, &tgid))
+		how = bpf_map_lookup_elem(&pids, &tgid);
+		if (!how)
 			return NULL;
 	}
 	if (config.cgroup_id && !in_cgroup())
@@ -127,6 +128,8 @@ static __always_inline struct thread *thread_get(void)
 		COUNT(lost[CT_LOSS_STORAGE]);
 	else
 		t->id = bpf_get_current_pid_tgid();
+	if (t)
+		t->beside = how && *how == CT_PID_BESIDE;
 	if (t && config.cgroup_id)
 		t->cgroup_id = bpf_get_current_cgroup_id();
 	return t;

@@ -85,6 +85,7 @@ struct thread {
 	/* differs between processes that had the same pid; known once the process is announced */
 	__u32 start;
 	bool announced; /* its CT_PROCESS record was sent */
+	bool beside;	/* its process is CT_PID_BESIDE */
 	/* calls of functions that are CT_SAMPLED_INSIDE, since the last one that was COUNTED;
 	 * CT_UNSURE_MAX at most */
 	__u8 unsure;
@@ -112,7 +113,7 @@ struct {
 	__uint(max_entries, 16 << 20);
 } ring SEC(".maps");
 
-/* The traced processes: tgid -> 1. */
+/* The traced processes: tgid -> enum ct_pid. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -232,7 +233,7 @@ static __always_inline void send_call(struct thread *t, struct frame *f)
 {
 	__u32 len = f->len;
 
-	if (len > CT_DATA_MAX || !is_sent(f) ||
+	if (len > CT_DATA_MAX || !(is_sent(f) || t->beside) ||
 	    (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_NESTED))))
 		return; /* the frame is only kept so that calls inside it fold, or to be counted */
 	/* there is room: no plan takes more than CT_PLAN_MAX. The stack's id follows. */

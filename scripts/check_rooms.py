@@ -40,13 +40,15 @@ LEVELS = """
     source stages
     request
     export
-    advise compare mem stat top
+    findings
+    advise compare mem stat top why
     serve
     session
     stuck
     cli
 """.strip().split('\n')
-COMMANDS = 'advise compare mem stat top serve stuck'.split()
+COMMANDS = 'advise compare mem stat top why serve stuck'.split()
+SKELETONS = ('user/source/bpf', 'user/source/states')
 SHARED_BY_EXPORTS = ('user/export', 'user/export/slice')
 
 MAY_INCLUDE = {
@@ -59,15 +61,15 @@ MAY_INCLUDE = {
     'target/hooks': 'capture target/common target/engine wire',
     'target/life': 'target/common target/engine target/hooks wire',
     'target/nvtx': 'target/common wire',
-    'user/advise': 'user/api user/event user/event/holes user/flow user/sums user/util user/util/option user/util/table',
+    'user/advise': 'user/api user/event user/event/holes user/findings user/flow user/sums user/util user/util/option user/util/table',
     'user/advise/rules': 'user/advise user/event user/event/memory user/event/scopes user/sums user/util user/util/table',
     'user/api': 'user/api/layers user/util wire',
     'user/api/layers': 'user/util wire',
     'user/cli': 'user/cli/options user/compare user/event user/event/holes user/flow user/nccl user/proc user/render '
-                'user/request user/resolve/names user/session user/source user/source/agent user/source/counters '
-                'user/source/discover user/source/hooks user/source/inject user/source/nvtx user/source/probe user/stat '
-                'user/stuck user/top user/trace user/util user/util/io user/util/option user/util/self user/util/table '
-                'user/util/whole wire',
+                'user/request user/resolve/names user/session user/source user/source/agent user/source/both '
+                'user/source/counters user/source/discover user/source/hooks user/source/inject user/source/nvtx '
+                'user/source/probe user/source/states user/stat user/stuck user/sums user/top user/trace user/util user/util/io '
+                'user/util/option user/util/self user/util/table user/util/whole wire',
     'user/cli/options': 'user/api user/export/otlp user/flow user/proc user/request user/stages user/util user/util/io user/util/option wire',
     'user/compare': 'user/api user/render user/util user/util/io user/util/table',
     'user/event': 'user/api user/util user/util/table wire',
@@ -89,6 +91,7 @@ MAY_INCLUDE = {
     'user/export/rows': 'user/api user/event user/event/scopes user/flow user/render user/util user/util/io user/util/table',
     'user/export/slice': 'user/event user/flow user/util user/util/table',
     'user/export/stacks': 'user/event/scopes user/export/slice user/flow user/util user/util/io user/util/table',
+    'user/findings': 'user/render user/util user/util/io',
     'user/flow': 'user/event user/event/holes user/event/scopes user/util user/util/io user/util/table wire',
     'user/mem': 'user/event user/event/holes user/event/memory user/event/scopes user/flow user/mem/viz user/render user/util '
                 'user/util/io user/util/option user/util/table',
@@ -107,6 +110,7 @@ MAY_INCLUDE = {
     'user/source': 'user/event user/flow user/proc user/trace user/util user/util/table wire',
     'user/source/agent': 'user/api user/event user/event/holes user/flow user/proc user/source user/source/inject user/source/launch '
                          'user/util user/util/io user/util/self user/util/table wire',
+    'user/source/both': 'user/api user/event user/flow user/source user/source/bpf user/source/hooks user/source/probe user/util user/util/table',
     'user/source/bpf': 'user/event user/event/holes user/flow user/proc user/source user/source/discover user/source/launch '
                        'user/source/muted user/source/probe user/util user/util/table wire',
     'user/source/counters': 'user/source user/util user/util/io user/util/self wire',
@@ -118,6 +122,7 @@ MAY_INCLUDE = {
     'user/source/muted': 'user/api user/event user/flow user/source user/util user/util/table wire',
     'user/source/nvtx': 'user/proc user/source user/source/agent user/util user/util/io user/util/table wire',
     'user/source/probe': 'user/api user/flow user/source user/source/discover user/util user/util/io user/util/self user/util/table wire',
+    'user/source/states': 'user/event user/proc user/source user/source/bpf user/util user/util/table wire',
     'user/source/symbols': 'user/api user/api/layers user/proc user/util user/util/table',
     'user/stages': 'user/event user/event/holes user/event/join user/event/scopes user/event/world user/flow user/resolve '
                    'user/trace user/util user/util/table',
@@ -133,6 +138,7 @@ MAY_INCLUDE = {
     'user/util/self': 'user/util',
     'user/util/table': 'user/util',
     'user/util/whole': 'user/util user/util/io',
+    'user/why': 'user/api user/event user/event/holes user/findings user/flow user/util user/util/option user/util/table',
     'wire': '',
 }
 
@@ -176,7 +182,7 @@ def forbidden(room, other):
     """Which rule says that no file of one folder includes one of the other, or None."""
     here, there = border(room), border(other)
     if other == 'skeleton':
-        return None if room == 'user/source/bpf' else 'what is built of bpf/ is known to user/source/bpf alone'
+        return None if room in SKELETONS else 'what is built of bpf/ is known to user/source/bpf and user/source/states alone'
     if here != there and there not in BORDERS[here].split():
         return 'a side of a border knows the others by wire/'
     if here != 'user':
@@ -199,7 +205,7 @@ def forbidden(room, other):
     return None
 
 
-FORBIDDEN = ('a side of a border knows the others by wire/', 'what is built of bpf/ is known to user/source/bpf alone',
+FORBIDDEN = ('a side of a border knows the others by wire/', 'what is built of bpf/ is known to user/source/bpf and user/source/states alone',
              'util knows no word of the domain', 'nothing includes the session or a command', 'two sinks do not know each other',
              'sinks know no source', 'a source sees the options only as the capture plan', 'no room includes one above it')
 

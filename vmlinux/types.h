@@ -130,6 +130,22 @@ struct task_struct {
 	struct uprobe_task *utask;
 	unsigned long sas_ss_sp;
 	unsigned long sas_ss_size;
+	void *stack;
+	struct files_struct *files;
+} __attribute__((preserve_access_index));
+/* 6.18 and on, with CONFIG_CFS_BANDWIDTH. */
+struct task_struct___throttled {
+	bool throttled;
+} __attribute__((preserve_access_index));
+/* Before. */
+struct cfs_rq___throttled {
+	int throttle_count;
+} __attribute__((preserve_access_index));
+struct sched_entity___group {
+	struct cfs_rq___throttled *cfs_rq;
+} __attribute__((preserve_access_index));
+struct task_struct___group {
+	struct sched_entity___group se;
 } __attribute__((preserve_access_index));
 
 /* Before. */
@@ -160,8 +176,25 @@ struct inode___6_6 {
 struct inode___old {
 	struct timespec64 i_ctime;
 };
+struct qstr {
+	const unsigned char *name;
+};
+struct dentry {
+	struct qstr d_name;
+};
+struct path {
+	struct dentry *dentry;
+};
 struct file {
 	struct inode *f_inode;
+	struct path f_path;
+};
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+struct files_struct {
+	struct fdtable *fdt;
 };
 struct anon_vma;
 struct userfaultfd_ctx;

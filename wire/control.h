@@ -124,6 +124,14 @@ enum ct_memory_how {
 	CT_MEMORY_FREES = 3, /* memory_word */
 };
 
+/* How a process is traced. */
+enum ct_pid {
+	CT_PID_TRACED = 1,
+	/* other calls of it are recorded inside the process: user space must know of each call here when it begins, whether it is shown or
+	 * not */
+	CT_PID_BESIDE = 2,
+};
+
 /* The attach cookie of a probe: row | flags << 16 | symbol << 17 | ends << 31 | generation << 32. A
  * link that replaces another one has a higher generation. Of a row that stands for many functions,
  * `symbol` is the number of the function's name, and `ends` says that the probe is on an instruction

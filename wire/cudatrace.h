@@ -112,6 +112,8 @@ enum ct_kind {
 	/* struct ct_hdr: for so long an agent came into the process, inside a call of the thread: the
 	 * time is none of the call's own */
 	CT_ENTERED = 48,
+	/* struct ct_host_segment: a thread was off the CPU, or was seen on it */
+	CT_HOST_SEGMENT = 49,
 	CT_KIND_END
 };
 
@@ -420,6 +422,7 @@ enum ct_hole_layer {
 	CT_HOLE_STACKS = 4,    /* stacks of calls that were recorded */
 	CT_HOLE_PROCESSES = 5, /* begins, names and ends of processes */
 	CT_HOLE_COUNTERS = 6,  /* hardware counters */
+	CT_HOLE_HOST = 7,      /* what threads waited for */
 	CT_HOLE_LAYER_END
 };
 /* What is known of it. Append-only. */
@@ -695,6 +698,68 @@ struct ct_stack {
 	__u32 flags; /* CT_STACK_* */
 	__u32 pad;
 	__u32 frames[]; /* ids of CT_FRAME */
+};
+
+/* ---- what threads did when they were in no call, or waited inside one ---- */
+
+/* Append-only, both. */
+enum ct_host_state {
+	CT_HOST_BLOCKED =
+		1, /* off the CPU from start_ns on, woken at wake_ns, on it again at end_ns */
+	CT_HOST_READY = 2,     /* another one got the CPU */
+	CT_HOST_THROTTLED = 3, /* its group has used up what it may (cpu.max) */
+	CT_HOST_SAMPLED = 4,   /* it was on the CPU at this instant */
+	CT_HOST_RUNNING = 5,   /* nothing but that it was on the CPU from run_ns to start_ns */
+};
+enum ct_host_reason {
+	CT_HOST_OTHER = 0, /* a system call that is none of these */
+	CT_HOST_FILE = 1,
+	CT_HOST_PIPE = 2,
+	CT_HOST_SOCKET = 3,
+	CT_HOST_POLL = 4, /* several descriptors */
+	CT_HOST_LOCK = 5, /* a futex: a mutex, a condition, a semaphore, the end of a thread */
+	CT_HOST_GIL = 6,  /* Python's lock */
+	CT_HOST_SLEEP = 7,
+	CT_HOST_FAULT = 8,   /* a page that had to be read */
+	CT_HOST_CHILD = 9,   /* the end of a process */
+	CT_HOST_SYNC = 10,   /* fsync and the like */
+	CT_HOST_DEVICE = 11, /* a device file: a driver, a terminal */
+	/* of samples: */
+	CT_HOST_USER = 12,     /* the program's own code */
+	CT_HOST_SYSCALL = 13,  /* in the kernel, for a system call */
+	CT_HOST_FAULTING = 14, /* in the kernel, for a page */
+	CT_HOST_GC = 15,       /* Python collects garbage */
+	CT_HOST_REASON_END
+};
+/* What ended a wait. */
+enum ct_host_by {
+	CT_HOST_BY_NOBODY = 0, /* not seen */
+	CT_HOST_BY_THREAD = 1, /* other_tid of other_pid */
+	CT_HOST_BY_INTERRUPT = 2,
+	CT_HOST_BY_KERNEL = 3,
+};
+/* A thread is on the CPU from the end of one segment to the start of the next one, if run_ns of that is the
+ * end of the first; else segments are missing between them. */
+struct ct_host_segment {
+	struct ct_hdr h;
+	__u64 run_ns;	 /* since when the thread was on the CPU before start_ns */
+	__u64 wake_ns;	 /* 0: it was not woken */
+	__u64 folded_ns; /* short times off the CPU between run_ns and start_ns */
+	__u32 folded;	 /* how many */
+	__u32 stack;	 /* id; 0: none */
+	/* who ended the wait; of CT_HOST_GIL who held it; of CT_HOST_READY who got the CPU; 0: not
+	 * known */
+	__u32 other_pid, other_tid;
+	__u64 ino; /* of the file, with `magic` of its file system; of a lock its address */
+	__u32 magic;
+	__s32 syscall; /* negative: none */
+	__u8 state;    /* enum ct_host_state */
+	__u8 reason;   /* enum ct_host_reason */
+	__u8 by;       /* enum ct_host_by */
+	__u8 pad[5];
+	char comm[CT_COMM_LEN];	 /* of the thread */
+	char other[CT_COMM_LEN]; /* of other_tid */
+	char object[24]; /* the file's name; NUL-terminated, untrusted bytes, like both others */
 };
 
 /* ---- what the device did ---- */
@@ -1148,6 +1213,7 @@ CT_ASSERT_SIZE(struct ct_py_stack, 40);
 CT_ASSERT_SIZE(struct ct_py_code, 64);
 CT_ASSERT_SIZE(struct ct_frame, 64);
 CT_ASSERT_SIZE(struct ct_stack, 48);
+CT_ASSERT_SIZE(struct ct_host_segment, 152);
 CT_ASSERT_SIZE(struct ct_work, 80);
 CT_ASSERT_SIZE(struct ct_node, 88);
 CT_ASSERT_SIZE(struct ct_kernel, 184);

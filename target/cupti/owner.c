@@ -50,16 +50,14 @@ static void take(void)
 		wait_a_little();
 }
 
-static void called(enum watch_what what, unsigned int kind_arg, const uint64_t *args)
+static void called(bool ends)
 {
-	(void)kind_arg;
-	(void)args;
 	if (atomic_load(&agent.state) == IDLE || agent.shared ||
 	    agent.pid != (uint32_t)syscall(SYS_getpid))
 		return;
 	take();
 	/* what the program ends is as new for the next attach */
-	atomic_store(&used, what != WATCH_FINALIZE);
+	atomic_store(&used, !ends);
 }
 
 void owner_watch(void)

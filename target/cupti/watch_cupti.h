@@ -12,50 +12,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a call does, as far as it matters here. `kind`, `on`: which argument they are. */
-enum watch_what {
-	WATCH_OTHER, /* uses CUPTI, and that is all */
-	WATCH_SUBSCRIBE,
-	WATCH_UNSUBSCRIBE,
-	WATCH_BUFFERS, /* registers the functions that get the buffers */
-	WATCH_CLOCK,   /* registers a clock */
-	WATCH_ENABLE,  /* a kind of records */
-	WATCH_DISABLE,
-	WATCH_FLUSH,
-	WATCH_FINALIZE,
-};
+/* F(function) */
+#define WATCHED(F)                                    \
+	F(cuptiSubscribe)                             \
+	F(cuptiSubscribe_v2)                          \
+	F(cuptiUnsubscribe)                           \
+	F(cuptiActivityRegisterCallbacks)             \
+	F(cuptiActivityRegisterCallbacks_v2)          \
+	F(cuptiActivityRegisterTimestampCallback)     \
+	F(cuptiActivityEnable)                        \
+	F(cuptiActivityEnableAndDump)                 \
+	F(cuptiActivityEnableContext)                 \
+	F(cuptiActivityEnable_v2)                     \
+	F(cuptiActivityEnableAndDump_v2)              \
+	F(cuptiActivityDisable)                       \
+	F(cuptiActivityDisableContext)                \
+	F(cuptiActivityDisable_v2)                    \
+	F(cuptiActivityEnableRuntimeApi)              \
+	F(cuptiActivityEnableDriverApi)               \
+	F(cuptiActivityEnableLatencyTimestamps)       \
+	F(cuptiActivityEnableHWTrace)                 \
+	F(cuptiActivityConfigureUnifiedMemoryCounter) \
+	F(cuptiActivitySetAttribute)                  \
+	F(cuptiActivitySetAttribute_v2)               \
+	F(cuptiSetThreadIdType)                       \
+	F(cuptiActivityFlushPeriod)                   \
+	F(cuptiActivityFlush)                         \
+	F(cuptiActivityFlushAll)                      \
+	F(cuptiFinalize)
 
-/* F(function, what, number of the argument that is the kind of records) */
-#define WATCHED(F)                                                    \
-	F(cuptiSubscribe, WATCH_SUBSCRIBE, 0)                         \
-	F(cuptiSubscribe_v2, WATCH_SUBSCRIBE, 0)                      \
-	F(cuptiUnsubscribe, WATCH_UNSUBSCRIBE, 0)                     \
-	F(cuptiActivityRegisterCallbacks, WATCH_BUFFERS, 0)           \
-	F(cuptiActivityRegisterCallbacks_v2, WATCH_OTHER, 0)          \
-	F(cuptiActivityRegisterTimestampCallback, WATCH_CLOCK, 0)     \
-	F(cuptiActivityEnable, WATCH_ENABLE, 0)                       \
-	F(cuptiActivityEnableAndDump, WATCH_ENABLE, 0)                \
-	F(cuptiActivityEnableContext, WATCH_ENABLE, 1)                \
-	F(cuptiActivityEnable_v2, WATCH_ENABLE, 1)                    \
-	F(cuptiActivityEnableAndDump_v2, WATCH_ENABLE, 1)             \
-	F(cuptiActivityDisable, WATCH_DISABLE, 0)                     \
-	F(cuptiActivityDisableContext, WATCH_DISABLE, 1)              \
-	F(cuptiActivityDisable_v2, WATCH_DISABLE, 1)                  \
-	F(cuptiActivityEnableRuntimeApi, WATCH_OTHER, 0)              \
-	F(cuptiActivityEnableDriverApi, WATCH_OTHER, 0)               \
-	F(cuptiActivityEnableLatencyTimestamps, WATCH_OTHER, 0)       \
-	F(cuptiActivityEnableHWTrace, WATCH_OTHER, 0)                 \
-	F(cuptiActivityConfigureUnifiedMemoryCounter, WATCH_OTHER, 0) \
-	F(cuptiActivitySetAttribute, WATCH_OTHER, 0)                  \
-	F(cuptiActivitySetAttribute_v2, WATCH_OTHER, 0)               \
-	F(cuptiSetThreadIdType, WATCH_OTHER, 0)                       \
-	F(cuptiActivityFlushPeriod, WATCH_OTHER, 0)                   \
-	F(cuptiActivityFlush, WATCH_FLUSH, 0)                         \
-	F(cuptiActivityFlushAll, WATCH_FLUSH, 0)                      \
-	F(cuptiFinalize, WATCH_FINALIZE, 0)
-
-/* Called on the program's thread, before the function. `args` are its integer arguments. */
-typedef void (*watch_call_fn)(enum watch_what, unsigned int kind_arg, const uint64_t *args);
+/* Called on the program's thread, before the function; ends: it is cuptiFinalize, after which CUPTI is as new. */
+typedef void (*watch_call_fn)(bool ends);
 
 /*
  * Puts the hooks on, for one thread at a time. lib: of dlopen(); it is never closed. *blind gets the

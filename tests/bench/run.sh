@@ -342,6 +342,12 @@ for names in 10 250; do
 	wait "$many" 2> /dev/null || true
 done
 
+if [ "$(id -u)" = 0 ]; then
+	CAUSES='' shown tests/bench/states.sh
+	at_most "a switch that is not watched, with the measuring" "$(number '^not watched, switch +([0-9]+) ns')" 150 ns
+	at_most "a switch that is watched, with the measuring" "$(number '^watched, switch +([0-9]+) ns')" 1500 ns
+fi
+
 echo "== the program's own cost of a record"
 # its note about steps comes each time
 shown "$out/bench/bench_sinks" 2> /dev/null

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""check_busy.py LOG TRACE...: are the rows of each trace (JSON) what the program `busy` did, by its log?
+"""check_busy.py LOG TRACE..., or check_busy.py PID:LOG PID:LOG TRACE...: are the rows of each trace (JSON) what the program `busy` did, by
+its log? With several of them, each with its process.
 
 No call has two rows, no row begins before or ends after its call did, no call is missing between two others of its thread, and
 the end record's counts are those of the rows. Prints one line for each fault, at most ten, and the number of rows."""
@@ -28,7 +29,7 @@ def read_log(path):
     return data, threads
 
 
-def check(path, data, threads):
+def check(path, logs):
     seen, unfinished, end = {}, 0, None
     for line in open(path):
         r = json.loads(line)
@@ -37,11 +38,12 @@ def check(path, data, threads):
         if r['type'] != 'call' or r['name'] != 'cudaDeviceSetLimit':
             continue
         value = int(str(r['args']['value']), 0)
-        thread, i = value >> 32, value & 0xffffffff
-        what = f'{path}: thread {thread}, call {i}'
-        if value in seen:
+        thread, i, pid = value >> 32, value & 0xffffffff, r['pid'] if None not in logs else None
+        what = f'{path}: process {r["pid"]}, thread {thread}, call {i}'
+        if (pid, value) in seen:
             fault(f'{what} has two rows')
-        seen[value] = r
+        seen[pid, value] = r
+        data, threads = logs[pid]
         unfinished += 'unfinished' in r
         at, n = threads[thread]
         if i >= n:
@@ -51,10 +53,13 @@ def check(path, data, threads):
         if r['start_ns'] < begin or r['start_ns'] + r['duration_ns'] > over:
             fault(f'{what} lasted {over - begin} ns, its row says {r["duration_ns"]}'
                   f'{", unfinished" if "unfinished" in r else ""}')
-    for thread in range(len(threads)):
-        calls = sorted(v & 0xffffffff for v in seen if v >> 32 == thread)
-        if calls and calls[-1] - calls[0] + 1 != len(calls):
-            fault(f'{path}: thread {thread}: {calls[-1] - calls[0] + 1 - len(calls)} calls are missing')
+    for pid, (_, threads) in logs.items():
+        for thread in range(len(threads)):
+            calls = sorted(v & 0xffffffff for p, v in seen if p == pid and v >> 32 == thread)
+            if calls and calls[-1] - calls[0] + 1 != len(calls):
+                fault(f'{path}: process {pid}, thread {thread}: {calls[-1] - calls[0] + 1 - len(calls)} calls are missing')
+        if pid and not any(p == pid for p, _ in seen):
+            print(f'{path}: no call of process {pid}')
     if end is None:
         fault(f'{path}: no end record')
     elif end['unfinished'] != unfinished or any(end['lost'].values()):
@@ -63,8 +68,13 @@ def check(path, data, threads):
 
 
 def main():
-    data, threads = read_log(sys.argv[1])
-    rows = [check(path, data, threads) for path in sys.argv[2:]]
+    args, logs = sys.argv[1:], {}
+    while args[0].split(':')[0].isdigit():
+        pid, path = args.pop(0).split(':', 1)
+        logs[int(pid)] = read_log(path)
+    if not logs:
+        logs[None] = read_log(args.pop(0))
+    rows = [check(path, logs) for path in args]
     print('rows', sum(rows), 'faults', faults)
     # where other work has all processors a short trace may see no call at all
     return faults != 0 or not any(rows)

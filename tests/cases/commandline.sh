@@ -145,6 +145,10 @@ top --cupti /x                            | --cupti         | give --gpu
 serve --cupti /x                          | --cupti         | give --counters
 -i 1s -- true                             | -i              | give --counters
 record --interval 1s -- true              | -i              | give --counters
+record --host                             | --host          | give -p PID
+why                                       | waiting         | give -p PID, -- CMD, or a recording
+why --fail-if gil -- true                 | --fail-if       | as any>5% or gpu-gaps>10%
+advise --fail-if any>200% R               | --fail-if       | as any>5% or gpu-gaps>10%
 stat -i 1s -- true                        | -i              | give --counters
 serve -i 1s                               | -i              | give --counters
 serve --otlp-interval 10s                 | --otlp-interval | give --otlp URL

@@ -35,7 +35,7 @@ same_rows() {
 	local status=$rc
 	alike "$T/probes.$label" > "$T/want"
 	[ -s "$T/want" ] || fail "$label: probes show nothing; status $status: $(tail -n 2 "$T/err")"
-	ABORT_OK=1 ct --source=hooks -o "$T/hooks.$label" "$@"
+	ABORT_OK=1 ct --source="${BY:-hooks}" -o "$T/hooks.$label" "$@"
 	expect "status of $label" "$rc" "$status"
 	alike "$T/hooks.$label" > "$T/got"
 	diff -u "$T/want" "$T/got" > "$T/diff" || fail "$label: $(grep '^[-+][^-+]' "$T/diff" | head -n 6)"

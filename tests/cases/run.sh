@@ -7,7 +7,7 @@
 # the cases. --short leaves out those that take long: `# long` stands behind their names. --links runs the files of cases that depend on
 # how a function is probed; for the others a record is a record, whatever probe it comes from.
 # --half: every second case, from the first or from the second on: two halves may run beside each other.
-# SOURCE=hooks runs them by hooks in the place of probes, but for those that unsuited-hooks names.
+# SOURCE=hooks runs them by hooks in the place of probes, SOURCE=auto by both, but for those that unsuited-hooks names.
 #
 # Behind the name of a case that traces the whole machine stands `# machine`, behind one that such a tracer would disturb `# undisturbed`. A
 # lock, which all that run on this machine take, keeps the two apart: the first has it alone, the second share it. These cases come first,
@@ -21,7 +21,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
 # shellcheck source=tests/machine.sh disable=SC1091
 . "$here/../machine.sh"
-[ "${SOURCE:-}" != hooks ] || export CUDATRACE=$here/with-hooks
+[ -z "${SOURCE:-}" ] || export CUDATRACE=$here/with-hooks SOURCE
 for file in "$here"/[a-z]*.sh; do
 	[ "$file" = "$here/run.sh" ] && continue
 	# shellcheck disable=SC1090
@@ -121,7 +121,7 @@ wanted() {
 # Why a case cannot be run by the source that is asked for; false: it can.
 unsuited() {
 	local glob why
-	[ "${SOURCE:-}" = hooks ] || return 1
+	[ -n "${SOURCE:-}" ] || return 1
 	while read -r glob why; do
 		# shellcheck disable=SC2053
 		[[ $glob != '#' && $1 = $glob ]] && echo "$why" && return 0
@@ -134,7 +134,7 @@ how_of() {
 	case " ${marks[$1]} " in
 	*" machine "*) echo alone ;;
 	*" undisturbed "*) echo undisturbed ;;
-	*) [ "${SOURCE:-}" = hooks ] && echo undisturbed || echo any ;;
+	*) [ -n "${SOURCE:-}" ] && echo undisturbed || echo any ;;
 	esac
 }
 

@@ -13,6 +13,7 @@ For each seed tests/diary/diary.c runs once in each way:
     mem           the book of memory
     attach        as json, of a program that runs already; without children and libraries that are loaded later
     hooks         as json, by --source=hooks; hooks-record, hooks-stat: the others so
+    auto          as json, by --source=auto; auto-record, auto-stat, auto-mem, auto-attach, auto-gpu: the others so
     gpu           recorded with --gpu, without new processes: each kernel, copy and set of the device has the thread, the function and
                   the size of its call, and each successful call has one; sums of stat. On the stand-in by its libcupti
 
@@ -48,7 +49,8 @@ OUT = os.path.join(ROOT, ".output")
 REAL = os.environ.get("DIARY")  # on a real GPU
 # A real runtime calls it when a program ends.
 EVENTS = ["-e", "!cuDevicePrimaryCtxRelease"] if REAL else []
-WAYS = ["record", "json", "stat", "mem", "attach", "hooks", "hooks-record", "hooks-stat", "gpu"]
+WAYS = ["record", "json", "stat", "mem", "attach", "hooks", "hooks-record", "hooks-stat", "gpu",
+        "auto", "auto-record", "auto-stat", "auto-mem", "auto-attach", "auto-gpu"]
 KINDS = "memory copy stream event launch graph driver failure query hostfunc callback shared fork exec dlopen become".split()
 # What CI runs: each seed by each of its ways, without what depends on how soon cudatrace finds a library that is loaded later, and by
 # hooks without new processes.
@@ -414,17 +416,17 @@ class Attempt:
         run([CT, "stat", *source, *EVENTS, "--json", "-o", self.file("stat.json"), "--", *self.program])
         check_stat("stat", self.diary(), self.read("stat.json"))
 
-    def mem(self):
-        run([CT, "mem", "--json", "-o", self.file("mem.json"), "--", *self.program])
-        check_mem("mem", self.diary(), self.read("mem.json"))
+    def mem(self, source):
+        run([CT, "mem", *source, "--json", "-o", self.file("mem.json"), "--", *self.program])
+        check_mem("mem", self.diary(), self.read("mem.json"), ends=not source)
 
-    def attach(self):
+    def attach(self, source):
         program = subprocess.Popen([*self.program[:-1], f"{self.program[-1]},fork,exec,become,dlopen", "wait"], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE)
         tracer = None
         try:
             program.stdout.readline()
-            tracer = subprocess.Popen([CT, "-v", *EVENTS, "--format", "json", "-o", self.file("rows.json"), "-p", str(program.pid)],
+            tracer = subprocess.Popen([CT, "-v", *source, *EVENTS, "--format", "json", "-o", self.file("rows.json"), "-p", str(program.pid)],
                                       stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
             for line in tracer.stderr:
                 if b"cudatrace: ready" in line:
@@ -455,26 +457,26 @@ class Attempt:
         check_stat("stat of a recording", diary, run([CT, "stat", "--json", file]).stdout.decode())
         check_mem("mem of a recording", diary, run([CT, "mem", "--json", file]).stdout.decode(), ends=not source)
 
-    def gpu(self):
+    def gpu(self, source):
         file = self.file("r.ctrace")
-        run([CT, "record", "--gpu", *EVENTS, "-o", file, "--", *self.program[:-1], f"{self.program[-1]},fork,exec,become"])
+        run([CT, "record", "--gpu", *source, *EVENTS, "-o", file, "--", *self.program[:-1], f"{self.program[-1]},fork,exec,become"])
         run([CT, "replay", "--format", "json", "-o", self.file("gpu.json"), file])
         diary = self.diary()
         check_json("gpu: calls", diary, self.file("gpu.json"))
         check_device(diary, self.file("gpu.json"), run([CT, "stat", "--json", file]).stdout.decode())
 
     def go(self, way):
-        source = ["--source=hooks"] if way.startswith("hooks") else []
-        way = {"hooks": "json"}.get(way, way.removeprefix("hooks-"))
-        {"json": lambda: self.rows(source), "record": lambda: self.record(source), "stat": lambda: self.stat(source),
-         "mem": self.mem, "attach": self.attach, "gpu": self.gpu}[way]()
+        by, _, rest = way.partition("-")
+        source = [f"--source={by}"] if by in ("hooks", "auto") else []
+        {"json": self.rows, "record": self.record, "stat": self.stat, "mem": self.mem, "attach": self.attach,
+         "gpu": self.gpu}[(rest or "json") if source else way](source)
 
 
 def attempt(seed, way, calls, count, without, keep=False):
     """None, or why not. Raises Unsuited."""
     folder = tempfile.mkdtemp(prefix="cudatrace-diary.")
     try:
-        with machine.taken("undisturbed") if way.startswith("hooks") else contextlib.nullcontext():
+        with machine.taken("undisturbed") if way.startswith(("hooks", "auto")) else contextlib.nullcontext():
             Attempt(folder, seed, calls, count, without).go(way)
         return None
     except (Wrong, subprocess.TimeoutExpired, KeyError, IndexError, OSError, ValueError) as why:

@@ -25,6 +25,7 @@
  *                 have none until the records of contexts were given back
  *   busy          the device always has unfinished work: buffers come back when they are full or
  *                 when it is forced
+ *   device:US     copies, sets and kernels take so long, one after the other
  *   unended       the first kernel never ends: until it is forced, no buffer is given back
  *   fragile       the kind of kernels, enabled again by a thread that has not launched the last one, gives
  *                 none any more until CUPTI is ended, as the real one does now and then in a busy program
@@ -389,8 +390,18 @@ static void made_context(void *handle, uint32_t device, bool now)
 
 static void times(uint64_t *start, uint64_t *end, uint64_t n)
 {
+	static _Atomic uint64_t free_ns; /* device:US: one thing after the other, each as long */
+	uint64_t took = knob("device") ? (uint64_t)knob("device") * 1000 : 5000, was;
+
 	*start = stamp();
-	*end = *start + 5000;
+	while (knob("device")) {
+		was = free_ns;
+		*start = was > *start ? was : *start;
+		if (atomic_compare_exchange_weak(&free_ns, &was, *start + took))
+			break;
+		*start = stamp();
+	}
+	*end = *start + took;
 	if (knob("zero") && n % (uint64_t)knob("zero") == 0)
 		*start = *end = 0;
 	if (knob("backwards") && n % (uint64_t)knob("backwards") == 0)

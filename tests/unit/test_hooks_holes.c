@@ -34,7 +34,7 @@ static int tell(void)
 
 static void begin(void)
 {
-	holes = hooks_holes_open(70, 5000);
+	holes = hooks_holes_open(70, 5000, NULL);
 	batch = hooks_batch_open();
 	rows = holes_open();
 }

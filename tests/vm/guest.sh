@@ -109,6 +109,12 @@ exact() {
 	no_events
 }
 
+# What keeps a program waiting: a child that sleeps, through a pipe. The kernel side for it loads, and the chain is found.
+waits() {
+	$CT why --format json -o $T/out -- .output/cases/planted pipe 8 > $T/prog 2> $T/err || echo "status $?: $(tail -n 3 $T/err)"
+	grep -q '"id":"sleep","claim":"waits for a pipe <- planted: sleeps' $T/out || echo "not found: $(head -c 600 $T/out) $(tail -n 2 $T/err)"
+}
+
 # Calls that are counted in the kernel, and what they took and freed.
 counted() {
 	$CT stat --format csv -o $T/out -- $CALLS mix 700 1100 900 > $T/prog 2> $T/err || echo "status $?: $(tail -n 2 $T/err)"
@@ -541,6 +547,7 @@ check "exact $best" exact $best
 check "scopes $best" scopes $best
 [ $best = tracefs ] || check "exact tracefs" exact tracefs --probe-kind tracefs
 check counted counted
+check "what a program waits for" waits
 check threads threads
 check static static
 check running running

@@ -123,7 +123,7 @@ install -D "$(command -v busybox)" "$ROOT/bin/busybox"
 install -D .output/static/cudatrace "$ROOT/cudatrace"
 install -D "$VM/test_links" "$ROOT/test_links"
 copy cuda_events_test .output/cases/calls .output/cases/calls-static .output/cases/stuck .output/cases/chain tests/vm/guest.sh .output/standin/libcuda.so.1 \
-	.output/standin/libcudart.so.13 .output/standin/libcupti.so.13 .output/cases/work .output/cases/ranges .output/standin/libnvToolsExt.so.1
+	.output/standin/libcudart.so.13 .output/standin/libcupti.so.13 .output/cases/work .output/cases/planted .output/cases/ranges .output/standin/libnvToolsExt.so.1
 # what the libraries of hooks and of the agent are linked with, which newer programs are not
 copy .output/hooks/libcudatrace-hooks.so .output/agent/libcudatrace-agent.so
 copy_python

@@ -35,7 +35,8 @@ struct advise_options {
 	enum advise_format format;
 	const char *rules; /* names, separated by commas; NULL: all */
 	uint64_t min_cost_ns;
-	bool fail; /* findings make the exit status 1 */
+	bool fail;	      /* findings make the exit status 1 */
+	const char **fail_if; /* those that fulfil one of these conditions do; NULL: none */
 };
 
 /* The rules in order; NULL after the last. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../event/holes/holes.h"
+#include "../findings/findings.h"
 #include "../flow/json_text.h"
 #include "advise_print.h"
 #include "alike.h"
@@ -65,6 +66,72 @@ static void cost(char *buf, size_t size, const struct advise_finding *f)
 		snprintf(buf, size, "%s", rule_bytes((double)f->one.bytes));
 	else
 		snprintf(buf, size, "no known time");
+}
+
+/* ---- the form that all findings have (user/findings) ---- */
+
+struct in_form {
+	struct finding f;
+	char evidence[192], next[96], not_judged[HOLES_TEXT];
+};
+
+/* The function of the most costly place, if it is one that -e takes. */
+static const char *function_of(const struct advise_finding *f)
+{
+	for (unsigned int k = 0; k < f->nplaces; k++)
+		for (int i = 0; i < api_nfuncs; i++)
+			if (strlen(api_funcs[i].name) == f->places[k].name.len &&
+			    !memcmp(api_funcs[i].name, f->places[k].name.s, f->places[k].name.len))
+				return api_funcs[i].name;
+	return NULL;
+}
+
+static void in_form(struct in_form *form, const struct advise_print *p,
+		    const struct advise_finding *f)
+{
+	const char *func = function_of(f);
+	const struct text *stack = f->nplaces ? &f->places[0].stack : NULL;
+	const char *line = stack && stack->len ? memchr(stack->s, '\n', stack->len) : NULL;
+	struct advise_totals t;
+
+	advise_totals(p->advice, &t);
+	form->f = (struct finding){ .id = f->rule->name,
+				    .claim = f->rule->title,
+				    .pid = f->one.pid,
+				    .process = f->comm.s ? f->comm.s : "",
+				    .process_len = f->comm.len,
+				    .rank = f->one.rank == CT_UNKNOWN ? FINDING_UNKNOWN
+								      : (int64_t)f->one.rank,
+				    .device = FINDING_UNKNOWN,
+				    .share = f->one.share,
+				    .share_error = FINDING_UNKNOWN,
+				    .confidence = p->losses && losses_total(p->losses)
+							  ? FINDING_ESTIMATED
+							  : FINDING_MEASURED };
+	if (stack && stack->len) {
+		form->f.line = stack->s;
+		form->f.line_len = line ? (size_t)(line - stack->s) : stack->len;
+	}
+	snprintf(form->evidence, sizeof(form->evidence), "cudatrace %s-p %u%s%s%s",
+		 p->recorded ? "replay " : "", f->one.pid, func ? " -e " : "", func ? func : "",
+		 p->recorded ? " FILE" : "");
+	form->f.evidence = form->evidence;
+	if (!t.stacks) {
+		snprintf(form->next, sizeof(form->next), "cudatrace advise -k -p %u -d 10",
+			 f->one.pid);
+		form->f.next = form->next;
+	}
+	if (p->losses && holes_text(p->losses->holes, p->start_ns, "Not seen: ", ".",
+				    form->not_judged, sizeof(form->not_judged)))
+		form->f.not_judged = form->not_judged;
+}
+
+bool advise_finding_fails(const struct advise_print *p, size_t i, const char *const *conditions)
+{
+	struct in_form form;
+
+	in_form(&form, p, &p->findings[i]);
+	return finding_fails(&form.f, conditions);
 }
 
 /* Seconds after the trace's begin; of what lies before it, which clocks that were brought
@@ -218,6 +285,7 @@ static void rank(struct out *o, const struct advise_finding *f)
 static void text_finding(struct out *o, const struct advise_print *p, size_t i)
 {
 	const struct advise_finding *f = &p->findings[i];
+	struct in_form form;
 	struct text others = { .s = NULL };
 	char buf[96];
 
@@ -241,6 +309,8 @@ static void text_finding(struct out *o, const struct advise_print *p, size_t i)
 		out_char(o, '\n');
 		stack_lines(o, "       ", &f->places[k].stack);
 	}
+	in_form(&form, p, f);
+	finding_text(o, "   ", &form.f);
 }
 
 void advise_print_text(struct out *o, const struct advise_print *p)
@@ -401,6 +471,9 @@ static void json_others(struct json *j, const struct advise_finding *f)
 static void json_finding(struct json *j, const struct advise_print *p,
 			 const struct advise_finding *f)
 {
+	struct in_form form;
+
+	in_form(&form, p, f);
 	json_open_object(j, NULL);
 	json_put_str(j, "rule", f->rule->name);
 	json_put_str(j, "title", f->rule->title);
@@ -420,6 +493,9 @@ static void json_finding(struct json *j, const struct advise_print *p,
 	json_open_array(j, "places");
 	for (unsigned int k = 0; k < f->nplaces; k++)
 		json_place(j, p, &f->places[k]);
+	json_end(j);
+	json_open_object(j, "finding");
+	finding_json(j, &form.f);
 	json_end(j);
 	json_end(j);
 }

@@ -13,6 +13,7 @@ struct advise_print {
 	size_t n;
 	const char *title;   /* what was looked at; untrusted bytes; NULL: not known */
 	const char *version; /* of cudatrace */
+	bool recorded;	     /* the events come from a recording */
 	uint64_t start_ns;   /* of the trace: the zero of the times */
 	const struct losses *losses;
 	/* how many calls of these there were; NULL: not known */
@@ -24,5 +25,7 @@ struct advise_print {
 void advise_print_text(struct out *, const struct advise_print *);
 void advise_print_markdown(struct out *, const struct advise_print *);
 void advise_print_json(struct out *, const struct advise_print *);
+/* Does finding i fulfil one of the conditions of --fail-if? */
+bool advise_finding_fails(const struct advise_print *, size_t i, const char *const *conditions);
 
 #endif

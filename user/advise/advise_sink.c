@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "advise_print.h"
+#include "../findings/findings.h"
 #include "../util/msg.h"
 #include "../util/option/option.h"
 #include "../util/parse.h"
@@ -47,6 +48,7 @@ static int advise_sink_close(struct sink *s, const struct sink_end *end)
 	struct advise_print p = { .advice = s->priv,
 				  .title = s->opts->title,
 				  .version = s->opts->version,
+				  .recorded = s->opts->recorded,
 				  .start_ns = s->opts->start_ns,
 				  .losses = &end->losses,
 				  .muted = end->muted,
@@ -62,8 +64,9 @@ static int advise_sink_close(struct sink *s, const struct sink_end *end)
 	if (p.findings) {
 		print(s, how, &p);
 		/* the program's own failure is said first */
-		for (size_t i = 0; i < p.n && how->fail && program_well; i++)
-			if (p.findings[i].severity >= ADVISE_WARNING)
+		for (size_t i = 0; i < p.n && program_well; i++)
+			if ((how->fail && p.findings[i].severity >= ADVISE_WARNING) ||
+			    advise_finding_fails(&p, i, how->fail_if))
 				s->status = 1;
 	} else {
 		msg_error("no memory for the findings");
@@ -105,6 +108,9 @@ static const struct option_row rows[] = {
 	{ 0, "rule", "LIST", CHECKED(rules, check_names), 0, NULL, "check only these rules, separated by commas: sync-copy, leak, ..." },
 	{ 0, "min-cost", "TIME", DURATION(min_cost_ns, 0, OPTION_MAX, 0, "duration", "give a number and its unit, as 1ms, 50us, 2s"), 0, NULL, "leave out findings that cost less than this: 1ms, 50us, 2s" },
 	{ 0, "fail", NULL, FLAG(fail), 0, NULL, "exit with status 1 if there is a warning or something worse" },
+	{ 0, "fail-if", "EXPR", TEXTS(fail_if, finding_check_condition), 0, NULL,
+	  "exit with status 1 if a finding takes more than a share of the time: any>5%,\n"
+	  "gpu-gaps>10%; repeatable" },
 };
 /* clang-format on */
 static const struct option_set options = OPTION_SET(rows);

@@ -13,6 +13,7 @@
 #include "../source/probe/links.h"
 #include "../util/io/bounded.h"
 #include "../util/msg.h"
+#include "../util/refusal.h"
 
 bool cmd_overwrites(const char *in, const char *out)
 {
@@ -89,30 +90,14 @@ int cmd_finish(struct out *out)
 	return out_report(out, out_close(out), "") ? 1 : 0;
 }
 
-static char refusal[512];
-
-static void take_refusal(const char *text)
-{
-	static const char prefix[] = "cudatrace: error: ";
-	size_t n;
-
-	text += strncmp(text, prefix, sizeof(prefix) - 1) ? 0 : sizeof(prefix) - 1;
-	n = strcspn(text, "\n");
-	if (n >= sizeof(refusal))
-		n = sizeof(refusal) - 1;
-	memcpy(refusal, text, n);
-	refusal[n] = '\0';
-}
-
 const char *cmd_refusal(int (*check)(pid_t), pid_t pid, int *err)
 {
-	void (*taker)(const char *) = msg_taker;
+	const char *why;
 
-	*refusal = '\0';
-	msg_taker = take_refusal;
+	refusal_begin();
 	*err = check(pid);
-	msg_taker = taker;
-	return !*err ? NULL : *refusal ? refusal : strerror(-*err);
+	why = refusal_end();
+	return !*err ? NULL : *why ? why : strerror(-*err);
 }
 
 void cmd_leave(void)

@@ -4,13 +4,42 @@
 
 #include "cmd.h"
 #include "../session/session.h"
+#include "../sums/book.h"
 #include "../source/agent/agent.h"
+#include "../source/both/both.h"
 #include "../source/counters/counters.h"
 #include "../source/hooks/hooks.h"
 #include "../source/hooks/hooks_suits.h"
 #include "../source/nvtx/nvtx.h"
 #include "../source/probe/priv.h"
+#include "../source/states/states.h"
 #include "../util/msg.h"
+
+/* Options that only probes have, and calls of the whole machine. */
+static bool wants_probes(const struct request *o)
+{
+	return (!o->cmd && !o->npids) || o->stack == REQUEST_STACK_FP || o->library || o->cgroup ||
+	       o->probe_kind || o->duty > 0 || o->max_cost > 0 ||
+	       request_wants(o).by == BOOK_BY_CGROUP;
+}
+
+/* What --source=auto is: hooks alone where probes are not permitted. */
+static int chosen_source(const struct request *o)
+{
+	char missing[256];
+	const char *why;
+
+	/* elsewhere hooks see all functions in part */
+	if (wants_probes(o) || API_ARCH_HERE != API_X86_64)
+		return REQUEST_SOURCE_PROBES;
+	if (*priv_missing(true, missing, sizeof(missing)))
+		return REQUEST_SOURCE_HOOKS;
+	why = o->cmd ? hooks_suits_program(o->cmd[0], o->user) : NULL;
+	if (why)
+		msg_note("%s: no hooks can be put on: %s: its calls are recorded by probes",
+			 o->cmd[0], why);
+	return why ? REQUEST_SOURCE_PROBES : REQUEST_SOURCE_AUTO;
+}
 
 /*
  * The source for what was asked for: where hooks can never come into one of the processes, probes, for all
@@ -20,6 +49,8 @@ static int settled_source(const struct request *o)
 {
 	char missing[256];
 
+	if (o->source == REQUEST_SOURCE_AUTO)
+		return chosen_source(o);
 	for (int i = 0; i < o->npids && o->source == REQUEST_SOURCE_HOOKS; i++) {
 		int err;
 		const char *why = cmd_refusal(hooks_suits, o->pids[i], &err);
@@ -48,6 +79,7 @@ int cmd_trace(const struct request *given)
 		[REQUEST_SOURCE_PROBES] = &source_bpf,
 		[REQUEST_SOURCE_CUPTI] = &source_agent,
 		[REQUEST_SOURCE_HOOKS] = &source_hooks,
+		[REQUEST_SOURCE_AUTO] = &source_both,
 	};
 	const struct source_ops *sources[SESSION_SOURCES] = { NULL };
 	int n = 0, source = settled_source(given);
@@ -68,6 +100,8 @@ int cmd_trace(const struct request *given)
 		sources[n++] = &source_nvtx;
 	if (o->counters)
 		sources[n++] = &source_counters;
+	if (o->host)
+		sources[n++] = &source_states;
 	return session_run(o, sources, n);
 }
 

@@ -222,6 +222,10 @@ const char *scope_error(const struct ct_scope *, int32_t ret);
 const char *scope_datatype(uint32_t);
 const char *scope_op(uint32_t);
 
+/* The words of CT_HOST_SEGMENT: "blocked", "file"; "unknown" */
+const char *host_state(uint8_t state);
+const char *host_reason(uint8_t reason);
+
 /* Checks one record that claims to be at `rec` with `avail` bytes: its size, that its kind's
  * fixed part and all announced words and reads fit. Returns 0, or -EBADMSG. Nothing may look at
  * a record that was not checked. */

@@ -53,6 +53,27 @@ static int hole_fields(const struct ct_hole *h, struct field *out)
 	return (int)(at - out);
 }
 
+static int segment_fields(const struct ct_host_segment *s, struct field *out)
+{
+	const char *state = host_state(s->state), *reason = host_reason(s->reason);
+	struct field *at = out;
+
+	field_add_str(&at, "state", state, strlen(state));
+	if (s->state == CT_HOST_BLOCKED || s->state == CT_HOST_SAMPLED)
+		field_add_str(&at, "reason", reason, strlen(reason));
+	if (s->object[0])
+		field_add_str(&at, "object", s->object, strnlen(s->object, sizeof(s->object)));
+	if (s->wake_ns)
+		field_add_u(&at, "woken_ns", FIELD_UINT, s->wake_ns);
+	if (s->other_tid)
+		field_add_u(&at, "other_tid", FIELD_UINT, s->other_tid);
+	if (s->other[0])
+		field_add_str(&at, "other", s->other, strnlen(s->other, sizeof(s->other)));
+	if (s->syscall >= 0)
+		field_add_u(&at, "syscall", FIELD_UINT, (uint64_t)s->syscall);
+	return (int)(at - out);
+}
+
 static int muted_fields(const struct ct_muted *m, struct field *out)
 {
 	struct field *at = out;
@@ -134,6 +155,7 @@ int event_fields(const struct event *ev, struct field *out, int max)
 	case CT_STACK: return stack_fields((const struct ct_stack *)ev->rec, out, max);
 	case CT_LOST: return lost_fields((const struct ct_lost *)ev->rec, out);
 	case CT_HOLE: return hole_fields((const struct ct_hole *)ev->rec, out);
+	case CT_HOST_SEGMENT: return segment_fields((const struct ct_host_segment *)ev->rec, out);
 	case CT_MUTED: return muted_fields((const struct ct_muted *)ev->rec, out);
 	case CT_FORK:
 		field_add_u(&at, "child_pid", FIELD_UINT,

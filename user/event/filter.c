@@ -147,6 +147,9 @@ bool filter_match(const struct filter *f, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 
+	/* a thread of a process that is not shown may be what one that is shown waited for */
+	if (h->kind == CT_HOST_SEGMENT)
+		return true;
 	if (h->kind == CT_HOLE)
 		return hole_matches(f, (const struct ct_hole *)h, ev->proc);
 	if (h->pid && h->kind != CT_LOST && !pid_matches(f, ev->proc))

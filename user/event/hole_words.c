@@ -39,9 +39,13 @@ const char *hole_reason(uint16_t reason)
 const char *hole_layer(uint8_t layer)
 {
 	static const char *const words[CT_HOLE_LAYER_END] = {
-		[CT_HOLE_CALLS] = "calls",	   [CT_HOLE_DEVICE] = "device work",
-		[CT_HOLE_SCOPES] = "scopes",	   [CT_HOLE_STACKS] = "stacks",
-		[CT_HOLE_PROCESSES] = "processes", [CT_HOLE_COUNTERS] = "counters",
+		[CT_HOLE_CALLS] = "calls",
+		[CT_HOLE_DEVICE] = "device work",
+		[CT_HOLE_SCOPES] = "scopes",
+		[CT_HOLE_STACKS] = "stacks",
+		[CT_HOLE_PROCESSES] = "processes",
+		[CT_HOLE_COUNTERS] = "counters",
+		[CT_HOLE_HOST] = "states of threads",
 	};
 
 	return layer && layer < CT_HOLE_LAYER_END ? words[layer] : "records";

@@ -13,6 +13,7 @@
 
 struct target;
 struct inject_thread;
+struct owners;
 
 #define PLAN_WORDS (CT_MAX_FUNCS / 64)
 
@@ -64,6 +65,8 @@ struct capture_plan {
 	bool follow;
 	uint64_t cgroup_id; /* 0: off; the cgroup and all below it */
 	char *const *cmd;   /* a program to start; NULL: none */
+	pid_t program;	    /* its number, once the source that starts it is open; 0: not yet */
+	bool host;	    /* what threads wait for, too */
 	const char *user;   /* run cmd as this user; NULL: as we are */
 	/* changes to cmd's environment, "VAR=VAL" or "VAR" to unset; NULL-terminated or NULL */
 	char *const *env;
@@ -104,6 +107,12 @@ struct capture_plan {
 	int (*frames)(void *ctx, struct target *, const struct inject_thread *, uint64_t *ips,
 		      int max, uint64_t *lost_sp);
 	void *frames_ctx;
+	/* Two sources of calls run beside each other: whose the calls of each process are. NULL: one source has all. */
+	struct owners *owners;
+	/* with owners: probes in the place of hooks where hooks see only a part of the calls of some functions */
+	bool complete;
+	/* only links for single processes are of use: others would lie on functions that are hooked */
+	bool apart;
 	/* To be called at short intervals while a source begins and waits for one program: others wait for
 	 * answers meanwhile. NULL: nobody does. */
 	void (*meanwhile)(void *ctx);

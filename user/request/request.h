@@ -21,7 +21,13 @@ enum request_stack {
 	REQUEST_STACK_PYTHON,
 	REQUEST_STACK_AUTO
 };
-enum request_source { REQUEST_SOURCE_PROBES, REQUEST_SOURCE_CUPTI, REQUEST_SOURCE_HOOKS };
+/* AUTO: hooks, and probes for what hooks refuse. */
+enum request_source {
+	REQUEST_SOURCE_PROBES,
+	REQUEST_SOURCE_CUPTI,
+	REQUEST_SOURCE_HOOKS,
+	REQUEST_SOURCE_AUTO
+};
 enum request_color { REQUEST_COLOR_AUTO, REQUEST_COLOR_ALWAYS, REQUEST_COLOR_NEVER };
 
 #define REQUEST_SETS_MAX 16
@@ -76,8 +82,11 @@ struct request {
 	struct sink_spans spans;
 
 	/* what the device does */
-	bool gpu;		  /* device records */
-	uint8_t source;		  /* enum request_source: where the calls come from */
+	bool gpu;	/* device records */
+	bool host;	/* what threads wait for */
+	uint8_t source; /* enum request_source: where the calls come from */
+	/* with AUTO: probes where hooks would see only a part of the calls of some functions */
+	bool complete;
 	struct plan_device agent; /* what it records */
 	/* recordings */
 	bool record, replay;	 /* store instead of printing; print what was stored */

@@ -197,6 +197,20 @@ static int pass_call(struct resolve *r, const struct ct_call *c)
 	return r->out(r->ctx, &r->call.h);
 }
 
+/* Passes on where a thread was, with the id of its stack if it has one. */
+static int pass_segment(struct resolve *r, const struct ct_host_segment *h)
+{
+	struct ct_host_segment s = *h;
+	const struct ct_call as_call = { .h = h->h };
+	int err;
+
+	if (!r->stacks || s.stack)
+		return r->out(r->ctx, &h->h);
+	s.stack = stacks_of_call(r->stacks, targets_get(r->targets, s.h.pid, r->now_ns), &as_call);
+	err = stacks_error(r->stacks);
+	return err ? err : r->out(r->ctx, &s.h);
+}
+
 /* A process began, became another program, forked, ended, or maps other files. */
 static void process(struct resolve *r, const struct ct_hdr *h)
 {
@@ -273,6 +287,8 @@ int resolve_record(struct resolve *r, const struct ct_hdr *h)
 		return err;
 	if (h->kind == CT_CALL || h->kind == CT_ENTER)
 		err = pass_call(r, (const struct ct_call *)h);
+	else if (h->kind == CT_HOST_SEGMENT)
+		err = pass_segment(r, (const struct ct_host_segment *)h);
 	else
 		err = r->out(r->ctx, h);
 	if (r->opts.info && !err && (h->kind == CT_PROCESS || h->kind == CT_EXEC))

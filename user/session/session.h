@@ -10,7 +10,7 @@
 #include "../request/request.h"
 #include "../source/source.h"
 
-#define SESSION_SOURCES 4
+#define SESSION_SOURCES 5
 
 /* Runs until the targets of the first source have ended, or until -d, -n, a signal or a closed
  * output stops it. The first source delivers the calls; the others add records to them. Returns the

@@ -48,7 +48,8 @@ static int open_stages(struct session *s)
 	struct resolve_opts opts = {
 		/* a stored trace was resolved when it was recorded */
 		.names = s->plan.names && !s->o->replay,
-		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
+		.stacks = (s->plan.capture.stack != PLAN_STACK_NONE || s->plan.capture.host) &&
+			  !s->o->replay,
 		.info = s->o->record ||
 			((wants_info(s->o) || s->o->format->flags & SINKS_INFO) && !s->o->replay),
 		.absent = !s->o->replay,
@@ -78,7 +79,8 @@ static int open_sources(struct session *s)
 	int err = 0;
 
 	if ((s->plan.capture.device.kinds || s->plan.capture.calls_by_agent ||
-	     s->o->source == REQUEST_SOURCE_HOOKS || s->plan.capture.inlined) &&
+	     s->o->source == REQUEST_SOURCE_HOOKS || s->o->source == REQUEST_SOURCE_AUTO ||
+	     s->plan.capture.inlined) &&
 	    s->plan.capture.npids)
 		s->frames = inject_frames_open();
 	if (s->frames) {
@@ -89,8 +91,13 @@ static int open_sources(struct session *s)
 	for (int i = 0; i < s->nsources && !err; i++)
 		if (s->sources[i].ops->prepare)
 			err = s->sources[i].ops->prepare(&s->sources[i], &s->plan.capture);
-	for (; s->nopened < s->nsources && !err; s->nopened++)
-		err = s->sources[s->nopened].ops->open(&s->sources[s->nopened], &s->plan.capture);
+	for (; s->nopened < s->nsources && !err; s->nopened++) {
+		struct source *src = &s->sources[s->nopened];
+
+		err = src->ops->open(src, &s->plan.capture);
+		if (!err && src->ops->program && s->plan.capture.cmd && !s->nopened)
+			s->plan.capture.program = src->ops->program(src);
+	}
 	return err;
 }
 

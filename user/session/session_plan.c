@@ -317,6 +317,7 @@ static void plan_calls(struct capture_plan *c, const struct request *o, const st
 	c->keep_chatty = o->keep_chatty || o->filter.failed_only || o->filter.succeeded_only ||
 			 o->look.counts_only || o->format->flags & SINKS_EVERY_CALL ||
 			 book_scopes(w->by);
+	c->complete = o->complete;
 	c->calls_by_agent = o->source == REQUEST_SOURCE_CUPTI;
 	c->ring_bytes = ring_bytes(o);
 	c->probe_kind = o->probe_kind;
@@ -356,6 +357,7 @@ static void plan_counts(struct capture_plan *c, const struct request *o, const s
 static void plan_devices(struct capture_plan *c, const struct request *o)
 {
 	c->device = o->agent;
+	c->host = o->host;
 	c->counters_interval_ns = o->counters ? o->interval_ns : 0;
 	c->counters_metrics = o->metrics;
 	c->counters_optional = o->format->flags & SINKS_DAEMON;

@@ -75,6 +75,8 @@ struct source_ops {
 	/* After stop(): the moment (CLOCK_MONOTONIC, ns) from which on no call was seen to
 	 * begin. 0: it never saw any. */
 	uint64_t (*stopped)(struct source *);
+	/* After open(): the number of the program of plan->cmd; 0: it starts none. */
+	pid_t (*program)(struct source *);
 	/* Sends a signal to the program of plan->cmd. */
 	void (*signal)(struct source *, int sig);
 	/* Hands out the calls that have not returned for min_age_ns, with CT_F_PENDING. Each call

@@ -67,6 +67,7 @@ struct merge {
 		struct ct_fork fork;
 		struct ct_hole hole;
 		struct ct_frame frame;
+		struct ct_host_segment segment;
 		struct ct_stack stack;
 		struct ct_metric metric;
 		struct ct_counter counter;
@@ -406,6 +407,14 @@ static bool place(struct merge *m, struct input *in)
 		for (uint32_t i = 0; i < m->stack.nframes; i++)
 			m->stack.frames[i] =
 				find_id(in->frames, STACK_TABLE_FRAMES, m->stack.frames[i]);
+		break;
+	case CT_HOST_SEGMENT:
+		m->segment.run_ns = placed(m, in, m->segment.run_ns);
+		if (m->segment.wake_ns)
+			m->segment.wake_ns = placed(m, in, m->segment.wake_ns);
+		m->segment.other_pid = new_pid(in, m->segment.other_pid);
+		m->segment.other_tid = new_pid(in, m->segment.other_tid);
+		m->segment.stack = find_id(in->stacks, STACK_TABLE_STACKS, m->segment.stack);
 		break;
 	case CT_METRIC: m->metric.id = define_metric(m, in, &m->metric); break;
 	case CT_COUNTER:

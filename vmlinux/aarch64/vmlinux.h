@@ -20,6 +20,6 @@ struct pt_regs {
 	};
 	__u64 orig_x0;
 	__s32 syscallno;
-};
+} __attribute__((preserve_access_index));
 
 #endif

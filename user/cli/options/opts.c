@@ -519,10 +519,14 @@ static const struct option_row before[] = {
 	{ 0, "graph", "LEVEL", ENUM(ask.agent.graphs, "node", "graph"), DEVICE | OPTS_FOLDED | OPTS_TOP, "node",
 	  "record each node of CUDA graphs (node), or only each graph, which costs less (graph)",
 	  RULES(NEEDS("gpu", "--graph is about what the GPU does: give --gpu")) },
-	{ 0, "source", "NAME", ENUM(ask.source, "probes", "cupti", "hooks"), DEVICE | OPTS_TOP | OPTS_SERVE | OPTS_MEM, "probes",
-	  "how calls are recorded: probes, cupti or hooks. probes: by uprobes of the kernel, needs\n"
-	  "root; cupti: by CUPTI inside the program, without root; hooks: by code put into the\n"
-	  "program, without root, at a fraction of the cost of probes" },
+	{ 0, "source", "NAME", ENUM(ask.source, "probes", "cupti", "hooks", "auto"), DEVICE | OPTS_TOP | OPTS_SERVE | OPTS_MEM, "probes",
+	  "how calls are recorded: probes, cupti, hooks or auto. probes: by uprobes of the kernel,\n"
+	  "needs root; cupti: by CUPTI inside the program, without root; hooks: by code put into\n"
+	  "the program, without root, at a fraction of the cost of probes; auto: by hooks, and by\n"
+	  "probes where hooks cannot be put on, if that is permitted" },
+	{ 0, "complete-calls", NULL, FLAG(ask.complete), DEVICE | OPTS_TOP | OPTS_SERVE | OPTS_MEM, NULL,
+	  "with --source=auto: give a process to probes, which cost it more, if hooks would see\n"
+	  "only a part of the calls of some functions (PyTorch's operators, with -p)" },
 	{ 0, "cupti", "PATH", TEXT(ask.agent.cupti), DEVICE | OPTS_FOLDED | OPTS_TOP, NULL,
 	  "use this libcupti if the program has not loaded one" },
 	{ 0, "gpu-buffer", "SIZE[,N]", OTHER(set_gpu_buffer), DEVICE | OPTS_FOLDED | OPTS_TOP, "256KiB,160", "CUPTI's buffers in the program's memory: the size of one, and how many at most",
@@ -532,6 +536,8 @@ static const struct option_row before[] = {
 	  "offset (the difference to CUPTI's own clock is measured), or auto (CUPTI's version\n"
 	  "decides)",
 	  RULES(NEEDS("gpu", "--gpu-clock is about what the GPU does: give --gpu")) },
+	{ 0, "host", NULL, FLAG(ask.host), OPTS_RECORD, NULL,
+	  "record what the threads of the processes wait for, too, for 'cudatrace why' and timelines" },
 	{ 0, "counters", "[=LIST]", OTHER(set_counters), OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_TOP, NULL,
 	  "record the hardware counters of the GPUs too, and XID errors; LIST: the metrics, as for\n"
 	  "--metrics of 'cudatrace counters'" },
@@ -544,7 +550,7 @@ static const struct option_row before[] = {
 	{ 0, "cupti", "PATH", TEXT(ask.agent.cupti), OPTS_COUNTERS, NULL, "use this libcupti.so, or the one in this directory" },
 
 	{ .type = HEADING(), .name = "Output", .cmds = TRACES | OPTS_TOP },
-	{ 'o', "output", "FILE", CHECKED(ask.output, check_output), (PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE) & LIVE, NULL,
+	{ 'o', "output", "FILE", CHECKED(ask.output, check_output), (PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE | OPTS_WHY) & LIVE, NULL,
 	  "write to FILE (compressed if its name ends in .gz; x.html, x.csv and the like say the\n"
 	  "format, too), to a command such as '|jq .', or to standard output (-). Without -o, output\n"
 	  "for people goes to standard output, but with CMD to standard error, because standard output\n"
@@ -577,7 +583,7 @@ static const struct option_row before[] = {
 	  "when --last writes, separated by commas: failed (a call failed), end, signal (SIGUSR2), or\n"
 	  "a GLOB (one of these functions was called) [signal]",
 	  RULES(NEEDS("last", "--dump-on says when memory is written: give --last")) },
-	{ 'A', "append", NULL, FLAG(ask.append), PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "add to FILE",
+	{ 'A', "append", NULL, FLAG(ask.append), PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE | OPTS_WHY, NULL, "add to FILE",
 	  RULES(NEEDS("output save", "-A adds to the FILE of -o: give -o FILE")) },
 	{ 0, "format", "NAME", OTHER(set_format, .offer = OPTION_OFFER_OUTPUTS), ROWS, "table",
 	  "table, json, csv, arrow, parquet (columns for data frames), html (a timeline as one page),\n"
@@ -638,7 +644,7 @@ static const struct option_row before[] = {
 
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_MEM },
 
-	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_ADVISE },
+	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_ADVISE | OPTS_WHY },
 
 	{ .type = HEADING(), .name = "What to show live", .cmds = OPTS_TOP },
 

@@ -162,6 +162,8 @@ static int needs(const struct opts_line *l)
 		{ o->no_follow, o->gpu || o->source == REQUEST_SOURCE_CUPTI,
 		  "--no-follow is about probes and hooks, and the agent is in CMD's children too: "
 		  "leave it out, or --gpu and --source=cupti" },
+		{ o->host, !works,
+		  "--host records what a program waits for: give -p PID, or a program after --" },
 		{ opts_is_given(l, "interval"), !o->counters && !rests,
 		  "-i says how often the counters are read: give --counters" },
 		{ opts_is_given(l, "chip"), !help,
@@ -307,6 +309,9 @@ static int of_sources(const struct opts_line *l)
 		  "--cgroup is about probes: leave it out, or --source=cupti" },
 		{ by_cupti, o->keep_chatty,
 		  "--source=cupti mutes nothing: leave out --keep-chatty" },
+		{ o->complete, o->source != REQUEST_SOURCE_AUTO,
+		  "--complete-calls is about hooks and probes beside each other: give "
+		  "--source=auto" },
 		{ o->source != REQUEST_SOURCE_PROBES, o->duty > 0 || o->max_cost > 0,
 		  "--duty and --max-cost are about probes: leave them out, or --source" },
 		{ by_cupti, opts_is_given(l, "ring-size"),

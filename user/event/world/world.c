@@ -158,6 +158,13 @@ static void describe_call(struct world *w, struct event *ev)
 		ev->stack = stack_table_find(w->stacks, c);
 }
 
+static void describe_segment(struct world *w, struct event *ev)
+{
+	if (w->with_stacks)
+		ev->stack = stack_table_get(w->stacks,
+					    ((const struct ct_host_segment *)ev->rec)->stack);
+}
+
 static void describe_kernel(struct world *w, struct event *ev)
 {
 	const struct ct_kernel *k = (const struct ct_kernel *)ev->rec;
@@ -215,6 +222,7 @@ static const struct {
 	[CT_PROCESS] = { { learn_name, learn_capture, learn_counters }, NULL },
 	[CT_EXEC] = { { learn_name, learn_capture, learn_counters }, NULL },
 	[CT_EXIT] = { { learn_name, learn_capture, learn_counters }, NULL },
+	[CT_HOST_SEGMENT] = { .describe = describe_segment },
 };
 
 /* The GPU that the record refers to. */

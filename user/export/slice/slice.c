@@ -126,6 +126,16 @@ static void fill_event(struct slice *s, const struct sink_opts *o, const struct 
 	slice_name(s, work_event(e->type));
 }
 
+/* What a thread waited for, or who got its CPU. */
+static void fill_host(struct slice *s, const struct sink_opts *o, const struct event *ev)
+{
+	const struct ct_host_segment *h = (const struct ct_host_segment *)ev->rec;
+
+	(void)o;
+	s->tid = h->h.tid;
+	slice_name(s, h->state == CT_HOST_BLOCKED ? host_reason(h->reason) : host_state(h->state));
+}
+
 static void fill_hole(struct slice *s, const struct sink_opts *o, const struct event *ev)
 {
 	(void)o;
@@ -193,6 +203,7 @@ bool slice_is_shown(const struct ct_hdr *h)
 		       !(h->flags & (CT_F_PENDING | CT_F_BEFORE | CT_F_HIDDEN));
 	case CT_SCOPE_END: return !(h->flags & CT_F_HIDDEN);
 	case CT_HOLE: return h->flags & CT_F_FINAL;
+	case CT_HOST_SEGMENT: return ((const struct ct_host_segment *)h)->state < CT_HOST_SAMPLED;
 	}
 	return true;
 }

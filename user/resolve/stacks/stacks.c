@@ -22,12 +22,13 @@
 
 #define SPACES_MAX 1024 /* processes whose mappings are kept */
 #define SETS 128	/* raw stacks that wait for their calls: SETS times WAYS, by thread */
+#define LOOK_AGAIN_NS 100000000ULL
 #define WAYS 8
 
 struct owner {
 	struct registered r;
 	struct space *space;
-	bool looked;		 /* the process was searched for an interpreter */
+	uint64_t looked_ns;	 /* when it was searched for an interpreter; 0: not yet */
 	struct ct_python python; /* runtime 0: there is none */
 };
 
@@ -296,6 +297,38 @@ static void add(struct join *j, uint32_t id)
 		j->s->ids[j->n++] = id;
 }
 
+/* A program that has frames of Python may have been another one, or not far enough, when it was looked at. */
+static void look_for_python(struct join *j, struct owner *o)
+{
+	uint64_t now = j->r->start_ns;
+
+	if (o->python.runtime || (o->looked_ns && now < o->looked_ns + LOOK_AGAIN_NS))
+		return;
+	target_refresh(j->target);
+	if (python_find(j->target, &o->python, NULL))
+		o->python.runtime = 0;
+	o->looked_ns = now;
+}
+
+/* The checks of the code objects that are at the frames' addresses now, of frames that came without: they
+ * were taken where reading more was too much. */
+static void add_checks(struct join *j)
+{
+	struct owner *o = owner_of(j->s, j->r->pid);
+	__u64 words[CT_PY_CHECK_WORDS];
+
+	for (uint32_t i = 0; i < j->r->npython && j->target && o; i++) {
+		struct ct_py_frame *f = &j->r->python[i];
+
+		if (f->check || f->flags & CT_PY_SHIM)
+			continue;
+		look_for_python(j, o);
+		if (o->python.runtime &&
+		    !target_read(j->target, f->code + o->python.code_check, words, sizeof(words)))
+			f->check = ct_py_check(words);
+	}
+}
+
 /* Reads a code object from the process, because its record was lost or forgotten. */
 static bool learn_code(struct join *j, uint64_t code)
 {
@@ -304,9 +337,7 @@ static bool learn_code(struct join *j, uint64_t code)
 
 	if (!j->target || !o)
 		return false;
-	if (!o->looked && python_find(j->target, &o->python, NULL))
-		o->python.runtime = 0;
-	o->looked = true;
+	look_for_python(j, o);
 	if (!o->python.runtime ||
 	    python_read_code(j->target, &o->python, code, rec, sizeof(rec)) < 0)
 		return false;
@@ -404,6 +435,7 @@ static uint32_t resolve(struct stacks *s, struct target *t, const struct raw *r,
 	s->resolved++;
 	s->broken += !!(flags & CT_STACK_BROKEN);
 	frames_room(s->frames);
+	add_checks(&j);
 	key = key_of(s, r, j.space, n, flags);
 	id = frames_recall(s->frames, key);
 	if (id)

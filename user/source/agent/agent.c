@@ -537,6 +537,11 @@ static int status(struct source *s)
 	return a->cmd.ended ? a->cmd.status : -1;
 }
 
+static pid_t program(struct source *s)
+{
+	return ((const struct agent_source *)s->priv)->cmd.child.pid;
+}
+
 static void pass_signal(struct source *s, int sig)
 {
 	const struct agent_source *a = s->priv;
@@ -572,6 +577,7 @@ const struct source_ops source_agent = {
 	.stop = stop,
 	.losses = losses,
 	.status = status,
+	.program = program,
 	.signal = pass_signal,
 	.close = close_source,
 	.endless = CT_HOLE_DEVICE,

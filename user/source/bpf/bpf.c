@@ -16,6 +16,7 @@
 
 #include "../../util/msg.h"
 #include "../../util/now.h"
+#include "bpf.h"
 #include "bpf_inside.h"
 #include "../probe/priv.h"
 #include "snapshot.h"
@@ -35,6 +36,8 @@ int bpf_load_all(struct bpf_source *b)
 	if (b->kind == ATTACH_TRACEFS)
 		attach_sweep_stale();
 	bpf_probe_links(b);
+	if (b->plan->apart && !b->per_process)
+		return -EOPNOTSUPP;
 	err = bpf_load(b);
 	if (!err)
 		priv_drop(b->kind, b->plan);
@@ -83,7 +86,8 @@ static int source_start(struct source *s)
 	b->skel->bss->phase = CT_PHASE_RUNNING;
 	if (b->call_counts)
 		call_counts_begin(b->call_counts, clock_ns(CLOCK_MONOTONIC));
-	msg_verb("ready");
+	if (!b->plan->apart) /* others say so */
+		msg_verb("ready");
 	return b->launch ? launch_start(b->launch) : 0;
 }
 
@@ -160,6 +164,13 @@ static int source_status(struct source *s)
 	struct bpf_source *b = s->priv;
 
 	return b->launch && b->launch_ended ? launch_status(b->launch) : -1;
+}
+
+static pid_t source_program(struct source *s)
+{
+	struct bpf_source *b = s->priv;
+
+	return b->launch ? launch_pid(b->launch) : 0;
 }
 
 static void source_signal(struct source *s, int sig)
@@ -249,6 +260,11 @@ static void source_close(struct source *s)
 	s->priv = NULL;
 }
 
+int bpf_take(struct source *s, pid_t pid)
+{
+	return bpf_probe_take(s->priv, pid);
+}
+
 const struct source_ops source_bpf = {
 	.name = "bpf",
 	.open = source_open,
@@ -261,6 +277,7 @@ const struct source_ops source_bpf = {
 	.losses = source_losses,
 	.status = source_status,
 	.stopped = source_stopped,
+	.program = source_program,
 	.signal = source_signal,
 	.pending = source_pending,
 	.threads = source_threads,

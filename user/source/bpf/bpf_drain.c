@@ -19,6 +19,7 @@
 #include "bpf_inside.h"
 #include "bpf_maps.h"
 #include "../cgroup.h"
+#include "../host.h"
 #include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 
 #define DRAIN_MAX 200000 /* records in one drain(): the loop has other things to do too */
@@ -114,6 +115,8 @@ static int one_record(void *ctx, const void *data, size_t size)
 		bpf_muted_ended(b, h->pid, h->end_ns);
 		call_counts_ended(b->call_counts, h->pid, h->end_ns);
 	}
+	if (h->kind == CT_EXIT && b->plan->apart && host_initial_pid_ns())
+		bpf_probe_gone(b, (pid_t)h->pid);
 	if (h->kind == CT_FORK && b->plan->follow && (!b->launch || b->loose) && !b->stopped)
 		discover_add_pid(b->discover, ((const struct ct_fork *)data)->child_ns_pid);
 	else if (h->kind == CT_CALL)
@@ -151,7 +154,7 @@ static bool targets_ended(struct bpf_source *b)
 
 	if (b->launch && (!b->launch_ended || !b->loose))
 		return b->launch_ended;
-	if (!b->launch && !b->npids)
+	if (!b->launch && !b->plan->npids)
 		return false;
 	return bpf_map_get_next_key(bpf_map__fd(b->skel->maps.pids), NULL, &next) != 0;
 }

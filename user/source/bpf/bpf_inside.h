@@ -115,6 +115,10 @@ int bpf_probe_open(struct bpf_source *);
 /* Puts probes on all that is mapped by now, and finds the Pythons among what runs. Returns 0, or
  * -errno (after one message, but for Python's). */
 int bpf_probe_scan(struct bpf_source *);
+/* With links for single processes: this one has ended. */
+void bpf_probe_gone(struct bpf_source *, pid_t);
+/* As bpf_take(). */
+int bpf_probe_take(struct bpf_source *, pid_t);
 /* A thread has called that a plain return probe may end (CT_WANTS_*): no more return probes that the entry
  * cannot refuse, see attach_sessions(). */
 void bpf_probe_want_sessions(struct bpf_source *);

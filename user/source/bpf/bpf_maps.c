@@ -76,7 +76,7 @@ out:
  * another -errno. */
 static int add_from(int map, const struct ct_task *tasks, int n, pid_t pid, bool with_children)
 {
-	__u32 one = 1, unused;
+	__u32 one = CT_PID_TRACED, unused;
 	int i, added = 0, before, err = -ENOENT;
 
 	for (i = 0; i < n; i++) {
@@ -115,6 +115,13 @@ static void drop_ended(int map, const struct ct_task *tasks, int n)
 	for (i = 0; i < n; i++)
 		if (tasks[i].ended)
 			bpf_map_delete_elem(map, &tasks[i].tgid);
+}
+
+int bpf_maps_beside(struct cudatrace_bpf *skel, pid_t pid)
+{
+	__u32 tgid = bpf_maps_initial_pid(skel, pid), how = CT_PID_BESIDE;
+
+	return bpf_map_update_elem(bpf_map__fd(skel->maps.pids), &tgid, &how, BPF_EXIST);
 }
 
 int bpf_maps_add_pid(struct cudatrace_bpf *skel, pid_t pid, bool with_children)

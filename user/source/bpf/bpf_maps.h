@@ -18,6 +18,9 @@ pid_t bpf_maps_tgid(pid_t pid);
  * 0, -ESRCH when it has ended, -ENOENT when BPF programs are not shown it, or another -errno. */
 int bpf_maps_add_pid(struct cudatrace_bpf *, pid_t pid, bool with_children);
 
+/* Other calls of it, which is traced, are recorded in the process itself. Returns 0 or -errno. */
+int bpf_maps_beside(struct cudatrace_bpf *, pid_t pid);
+
 /* Tells where the file's functions lie, for kernels without cookies. Returns 0 or -errno. */
 int bpf_maps_add_offsets(int map_fd, const struct probe_file *);
 void bpf_maps_drop_offsets(int map_fd, const struct probe_file *);

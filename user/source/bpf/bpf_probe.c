@@ -13,9 +13,11 @@
 #include <bpf/libbpf.h>
 
 #include "../../util/msg.h"
+#include "../../util/table/array.h"
 #include "bpf_inside.h"
 #include "bpf_maps.h"
 #include "../host.h"
+#include "../owners.h"
 #include "../pids.h"
 #include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 
@@ -29,11 +31,6 @@ int bpf_probe_pids(struct bpf_source *b)
 {
 	int i, known, err;
 
-	if (!b->plan->npids)
-		return 0;
-	b->pids = calloc(b->plan->npids, sizeof(*b->pids));
-	if (!b->pids)
-		return -ENOMEM;
 	for (i = 0; i < b->plan->npids; i++) {
 		pid_t tgid = bpf_maps_tgid(b->plan->pids[i]);
 
@@ -44,6 +41,8 @@ int bpf_probe_pids(struct bpf_source *b)
 				  b->plan->pids[i]);
 			return err;
 		}
+		if (!array_room(b->pids, b->npids))
+			return -ENOMEM;
 		/* Two threads of one process would make two links. */
 		for (known = 0; known < b->npids && b->pids[known] != tgid; known++)
 			;
@@ -74,12 +73,21 @@ void bpf_probe_links(struct bpf_source *b)
 	b->per_process = want_pid_links(b);
 }
 
+static int add_to_kernel(struct bpf_source *b, pid_t pid)
+{
+	int err = bpf_maps_add_pid(b->skel, pid, b->plan->follow);
+
+	if (!err && b->plan->apart && owners_of(b->plan->owners, pid) == OWNER_BOTH)
+		err = bpf_maps_beside(b->skel, pid);
+	return err;
+}
+
 static int trace_pids(struct bpf_source *b)
 {
 	int i, err;
 
 	for (i = 0; i < b->npids; i++) {
-		err = bpf_maps_add_pid(b->skel, b->pids[i], b->plan->follow);
+		err = add_to_kernel(b, b->pids[i]);
 		if (err == -ESRCH) {
 			msg_error("process %d has ended; see 'ps' for those that run", b->pids[i]);
 			return err;
@@ -336,6 +344,47 @@ void bpf_probe_want_sessions(struct bpf_source *b)
 			 ? "its system calls become signals (syscall user dispatch)"
 			 : "an alternate signal stack");
 	attach_sessions(b->attach);
+}
+
+static int add_process(struct bpf_source *b, pid_t pid)
+{
+	int i = 0;
+
+	while (i < b->npids && b->pids[i] != pid)
+		i++;
+	if (i == b->npids && !array_room(b->pids, b->npids))
+		return -ENOMEM;
+	b->pids[i] = pid;
+	b->npids += i == b->npids;
+	return add_to_kernel(b, pid);
+}
+
+void bpf_probe_gone(struct bpf_source *b, pid_t pid)
+{
+	if (b->attach)
+		attach_gone(b->attach, pid);
+	for (int i = 0; i < b->npids; i++)
+		if (b->pids[i] == pid)
+			b->pids[i--] = b->pids[--b->npids];
+}
+
+int bpf_probe_take(struct bpf_source *b, pid_t pid)
+{
+	struct probe_file **files;
+	int n = discover_files(b->discover, &files), err = add_process(b, pid);
+
+	/* files that it maps and that are not known yet get their probes for all processes that are traced */
+	for (int i = 0; i < n && !err; i++) {
+		err = probe_file_open(files[i]);
+		if (!err)
+			err = attach_file(b->attach, files[i], pid);
+		probe_file_shut(files[i]);
+	}
+	if (!err)
+		err = discover_add_pid(b->discover, pid);
+	if (!err && b->skel->rodata->config.hold)
+		bpf_loader_watch(b, pid);
+	return err < 0 ? err : 0;
 }
 
 void bpf_probe_anew(struct bpf_source *b, pid_t pid)

@@ -15,6 +15,7 @@
 
 #include "../../util/msg.h"
 #include "../../util/now.h"
+#include "../../util/refusal.h"
 #include "../../util/table/array.h"
 #include "../agent/agent_child.h"
 #include "../agent/agent_conn.h"
@@ -24,12 +25,14 @@
 #include "../discover/maps.h"
 #include "../cgroup.h"
 #include "../host.h"
+#include "../owners.h"
 #include "../python_seek.h"
 #include "hooks.h"
 #include "hooks_counts.h"
 #include "hooks_image.h"
 #include "hooks_muted.h"
 #include "hooks_peer.h"
+#include "hooks_suits.h"
 #include "hooks_without.h"
 
 #define READY_MS 10000		/* for the hooks of a process that runs to be on */
@@ -275,7 +278,9 @@ static void come(void *ctx, const struct agent_accepted *g)
 {
 	struct hooks_source *h = ctx;
 
-	if (h->plan->follow || g->pid == h->cmd.child.pid)
+	/* one that has probes needs no hooks in the program that it becomes */
+	if ((h->plan->follow || g->pid == h->cmd.child.pid) &&
+	    owners_of(h->plan->owners, g->pid) != OWNER_PROBES)
 		add_peer(h, g->fd,
 			 &(struct agent_conn_who){ .pid = g->pid,
 						   .key = h->listener.key,
@@ -717,7 +722,8 @@ static void tell_end(struct hooks_source *h)
 		return;
 	h->reported = true;
 	agent_listener_tell(&h->listener);
-	if (!h->started && h->plan->cmd && h->cmd.started)
+	/* beside probes a row says since when these see it */
+	if (!h->started && h->plan->cmd && h->cmd.started && !h->plan->owners)
 		msg_warn("no hooks could be put into the program: it is linked statically, has "
 			 "more rights than its user (setuid), or has another libc or "
 			 "ThreadSanitizer; leave out "
@@ -817,6 +823,127 @@ static bool wait_for_peers(struct hooks_source *h, enum hooks_peer_state state, 
 	return !waiting;
 }
 
+/* Until it has taken its hooks off, or is gone. */
+static void await_bye(struct hooks_source *h, struct hooks_peer *p)
+{
+	uint64_t until = now_ns() + BYE_NS;
+
+	while (hooks_peer_state(p) != HOOKS_PEER_ENDED && now_ns() < until) {
+		struct pollfd ready = { .fd = h->listener.epoll, .events = POLLIN };
+
+		drain_peer(h, p);
+		if (hooks_peer_state(p) != HOOKS_PEER_ENDED)
+			poll(&ready, 1, 20);
+	}
+}
+
+/* It is traced by probes, all of it. */
+static int give(struct hooks_source *h, pid_t pid, const char *why)
+{
+	hooks_without_remove(h->without, pid);
+	msg_note("process %d: %s: its calls are recorded by probes", (int)pid, why);
+	return owners_give(h->plan->owners, pid);
+}
+
+/* Why a process that has hooks is to have probes in their place; NULL: it is not. */
+static const char *lacks(const struct hooks_source *h, const struct hooks_peer *p)
+{
+	bool whole = owners_opts(h->plan->owners)->complete;
+
+	if (!hooks_peer_ran(p))
+		return "its hooks do not answer";
+	if (hooks_peer_barred(p))
+		return "it may not write to its own code, so no hooks can be put on";
+	if (hooks_peer_with_probes(p) > hooks_peer_on(p))
+		return "most of its functions cannot have hooks";
+	if (hooks_peer_lacks(p) || (whole && hooks_peer_unhooked(p)))
+		return "some of its functions cannot have hooks";
+	if (whole && hooks_peer_partly(p))
+		return "hooks would see only a part of the calls of some functions "
+		       "(--complete-calls; probes cost it more)";
+	return NULL;
+}
+
+/* Takes the hooks off again of those that are to have probes. They have recorded nothing yet. */
+static int give_back(struct hooks_source *h)
+{
+	int err = 0;
+
+	for (int i = h->npeers - 1; i >= 0 && !err; i--) {
+		const char *why = lacks(h, h->peers[i]);
+
+		if (!why)
+			continue;
+		err = give(h, hooks_peer_pid(h->peers[i]), why);
+		hooks_peer_give(h->peers[i]);
+		await_bye(h, h->peers[i]);
+		hooks_peer_close(h->peers[i]);
+		h->peers[i] = h->peers[--h->npeers];
+	}
+	return err;
+}
+
+/* Each process is put into by itself: what refuses the hooks gets probes. */
+static int bring_or_give(struct hooks_source *h, pid_t pid)
+{
+	const char *why;
+	int err;
+
+	refusal_begin();
+	err = hooks_suits(pid);
+	if (!err)
+		err = inject(h, pid);
+	why = refusal_end();
+	if (err == -ESRCH)
+		msg_warn("%s", why);
+	return err < 0 && err != -ESRCH ? give(h, pid, *why ? why : strerror(-err)) : 0;
+}
+
+/* Those of the processes that hooks do not enter are given to probes, whatever the reason is. */
+static int attach_some(struct hooks_source *h)
+{
+	int err = 0;
+
+	for (int i = 0; i < h->plan->npids && !err; i++)
+		err = bring_or_give(h, h->plan->pids[i]);
+	if (err)
+		return err;
+	wait_for_peers(h, HOOKS_PEER_RUNNING, READY_MS * 1000000ULL);
+	return give_back(h);
+}
+
+int hooks_give_all(struct source *s)
+{
+	struct hooks_source *h = s->priv;
+	int err = 0;
+
+	while (h->npeers && !err) {
+		struct hooks_peer *p = h->peers[h->npeers - 1];
+
+		err = owners_give(h->plan->owners, hooks_peer_pid(p));
+		hooks_without_remove(h->without, hooks_peer_pid(p));
+		hooks_peer_give(p);
+		await_bye(h, p);
+		hooks_peer_close(p);
+		h->npeers--;
+	}
+	return err;
+}
+
+bool hooks_any(const struct source *s)
+{
+	return ((const struct hooks_source *)s->priv)->npeers;
+}
+
+static void say_waiting(const struct hooks_source *h)
+{
+	for (int i = 0; i < h->npeers; i++)
+		if (hooks_peer_ran(h->peers[i]) && !hooks_peer_on(h->peers[i]) &&
+		    !hooks_peer_unhooked(h->peers[i]))
+			msg_note("process %d has not loaded CUDA yet: waiting for it",
+				 (int)hooks_peer_pid(h->peers[i]));
+}
+
 static int attach_all(struct hooks_source *h)
 {
 	unsigned int in = 0, barred = 0;
@@ -831,11 +958,6 @@ static int attach_all(struct hooks_source *h)
 	}
 	if (barred && !in)
 		msg_error("no hooks could be put on: run as root, with --source=probes");
-	for (int i = 0; i < h->npeers; i++)
-		if (hooks_peer_ran(h->peers[i]) && !hooks_peer_on(h->peers[i]) &&
-		    !hooks_peer_unhooked(h->peers[i]))
-			msg_note("process %d has not loaded CUDA yet: waiting for it",
-				 (int)hooks_peer_pid(h->peers[i]));
 	return in ? 0 : -ECHILD;
 }
 
@@ -846,9 +968,12 @@ static int start(struct source *s)
 
 	if (!h->plan->cmd) {
 		/* counts have no records, and need no agent */
-		h->opening = !h->plan->count && (h->plan->device.kinds || h->plan->npids > 1);
-		err = attach_all(h);
-		if (!err && !h->opening)
+		h->opening = !h->plan->count &&
+			     (h->plan->device.kinds || h->plan->npids > 1 || h->plan->owners);
+		err = h->plan->owners ? attach_some(h) : attach_all(h);
+		if (!err)
+			say_waiting(h);
+		if (!err && !h->opening && !h->plan->owners)
 			msg_verb("ready");
 		return err;
 	}
@@ -901,7 +1026,7 @@ static void begin(struct source *s)
 {
 	struct hooks_source *h = s->priv;
 
-	if (!h->opening)
+	if (h->plan->cmd || (!h->opening && !h->plan->owners))
 		return;
 	h->opening = false;
 	for (int i = 0; i < h->npeers; i++)
@@ -1011,6 +1136,11 @@ static int status(struct source *s)
 	const struct hooks_source *h = s->priv;
 
 	return h->cmd.ended ? h->cmd.status : -1;
+}
+
+static pid_t program(struct source *s)
+{
+	return ((const struct hooks_source *)s->priv)->cmd.child.pid;
 }
 
 static void pass_signal(struct source *s, int sig)
@@ -1130,6 +1260,7 @@ const struct source_ops source_hooks = {
 	.losses = losses,
 	.status = status,
 	.stopped = stopped,
+	.program = program,
 	.signal = pass_signal,
 	.pending = pending,
 	.call_counts = call_counts,

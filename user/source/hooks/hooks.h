@@ -11,4 +11,9 @@
 
 extern const struct source_ops source_hooks;
 
+/* For source/both, between start() and begin(): has any process hooks? Gives all that have to probes (plan->owners). 0 or
+ * -ENOMEM. */
+bool hooks_any(const struct source *);
+int hooks_give_all(struct source *);
+
 #endif

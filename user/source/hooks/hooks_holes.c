@@ -13,6 +13,7 @@
 #include "../../event/holes/holes.h"
 #include "../../util/table/array.h"
 #include "../../flow/plan.h"
+#include "../owners.h"
 #include "hooks_holes.h"
 #include "hooks_ring.h"
 #include "../../util/strings.h"
@@ -36,12 +37,14 @@ struct hooks_holes {
 		bool first;
 	} * asked; /* the functions that it was asked to hook */
 	unsigned int no_room;
+	struct owners *owners; /* NULL: takes no functions */
 	size_t n, room, answered;
 	struct group unhooked, partly, indirect, shared_code;
 	uint64_t silent[2][PLAN_WORDS]; /* functions of the last two */
 	const struct strings *stripped; /* NULL: none yet */
 	uint32_t stated_stripped;
 	uint32_t late;
+	bool lacks; /* a function that is not of a layer has no hook, or is hooked partly */
 	uint64_t interrupted, stated_interrupted;
 	bool shared, stated_shared;
 	struct ct_unprobed alone; /* h.size 0: it did not run alone, or that has been told */
@@ -51,7 +54,7 @@ struct hooks_holes {
 	uint64_t gone_ns;
 };
 
-struct hooks_holes *hooks_holes_open(uint32_t pid, uint64_t from_ns)
+struct hooks_holes *hooks_holes_open(uint32_t pid, uint64_t from_ns, struct owners *owners)
 {
 	struct hooks_holes *h = calloc(1, sizeof(*h));
 
@@ -59,6 +62,8 @@ struct hooks_holes *hooks_holes_open(uint32_t pid, uint64_t from_ns)
 		return NULL;
 	h->pid = pid;
 	h->from_ns = from_ns;
+	owners_again(owners, (pid_t)pid);
+	h->owners = owners && owners_opts(owners)->functions ? owners : NULL;
 	h->unhooked.reason = CT_HOLE_UNHOOKED;
 	h->partly.reason = CT_HOLE_PARTLY_HOOKED;
 	h->indirect.reason = CT_HOLE_INDIRECT;
@@ -104,22 +109,29 @@ static void add(struct group *g, int row)
 	g->rows[g->named++] = (uint16_t)row;
 }
 
-void hooks_holes_result(struct hooks_holes *h, int result)
+bool hooks_holes_result(struct hooks_holes *h, int result)
 {
 	int row = -1;
+	bool first = false;
 
 	if (!h)
-		return;
+		return !result;
 	if (h->answered < h->n) {
 		const struct asked *a = &h->asked[h->answered++];
 
 		row = a->row;
-		h->no_room += a->first && result == HOOKS_NO_ROOM;
+		first = a->first;
 	}
 	if (row >= api_nfuncs)
 		row = -1;
+	if (result && h->owners && row >= 0 && !api_funcs[row].layer &&
+	    !owners_give_function(h->owners, (pid_t)h->pid, row))
+		return true;
+	h->no_room += first && result == HOOKS_NO_ROOM;
+	h->lacks |= result && (row < 0 || !api_funcs[row].layer);
 	if (result)
 		add(result == HOOKS_PARTLY ? &h->partly : &h->unhooked, row);
+	return !result;
 }
 
 void hooks_holes_silent(struct hooks_holes *h, enum ct_hole_reason reason, const uint64_t *funcs)
@@ -198,6 +210,11 @@ uint64_t hooks_holes_unhooked(const struct hooks_holes *h)
 unsigned int hooks_holes_no_room(const struct hooks_holes *h)
 {
 	return h ? h->no_room : 0;
+}
+
+bool hooks_holes_lacks(const struct hooks_holes *h)
+{
+	return h && h->lacks;
 }
 
 uint64_t hooks_holes_partly(const struct hooks_holes *h)

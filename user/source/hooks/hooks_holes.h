@@ -14,14 +14,17 @@
 struct hooks_batch;
 struct hooks_holes;
 
-/* NULL: no memory. from_ns: since when the process has hooks. */
-struct hooks_holes *hooks_holes_open(uint32_t pid, uint64_t from_ns);
+/* NULL: no memory. from_ns: since when the process has hooks. owners: takes functions without a hook, or partly hooked, that are
+ * not of a layer, if it takes functions at all; NULL: nobody does. */
+struct owners;
+struct hooks_holes *hooks_holes_open(uint32_t pid, uint64_t from_ns, struct owners *owners);
 void hooks_holes_close(struct hooks_holes *); /* takes NULL, as the others */
 
 /* A message to it: if it is a list of functions, the results of these come in the same order. */
 void hooks_holes_sent(struct hooks_holes *, const void *msg, size_t n);
-/* The next result (enum hook_result): 0: it is hooked. */
-void hooks_holes_result(struct hooks_holes *, int result);
+/* The next result (enum hook_result): 0: it is hooked. Returns whether the function's calls are seen here, or were given to
+ * probes. */
+bool hooks_holes_result(struct hooks_holes *, int result);
 /* In all, so many of those without a hook were partly hooked later. */
 void hooks_holes_late(struct hooks_holes *, uint32_t late);
 /* Functions, PLAN_WORDS words, that cannot have hooks (CT_HOLE_INDIRECT, CT_HOLE_SHARED_CODE). */
@@ -41,6 +44,8 @@ void hooks_holes_gone(struct hooks_holes *, enum ct_hole_reason, uint64_t from_n
 uint64_t hooks_holes_unhooked(const struct hooks_holes *);
 /* How many functions of the runtime and of the driver (HOOKS_F_FIRST) have no hook because there was no room. */
 unsigned int hooks_holes_no_room(const struct hooks_holes *);
+/* Are there functions without a hook, or partly hooked, that are not of a layer? */
+bool hooks_holes_lacks(const struct hooks_holes *);
 uint64_t hooks_holes_partly(const struct hooks_holes *);
 
 /* Adds what has changed. 0 or -ENOMEM. */

@@ -48,7 +48,10 @@ struct hooks_peer {
 	struct hooks_holes *holes;
 	struct hooks_birth birth; /* fd -1: none */
 	bool bye, left;
-	bool gone; /* the process; `last` messages of it are read yet */
+	unsigned int no_write;	  /* functions that were refused for that */
+	unsigned int with_probes; /* functions that were given to probes */
+	bool given;		  /* its calls are recorded by probes */
+	bool gone;		  /* the process; `last` messages of it are read yet */
 	int last;
 	int reads;	    /* HOOKS_READ that have not been answered */
 	uint32_t read_last; /* the newest of their numbers */
@@ -75,7 +78,7 @@ struct hooks_peer *hooks_peer_open(int fd, const struct hooks_peer_opts *o)
 	p->started_ns = agent_process_started_ns(o->who.pid);
 	hooks_life_open(&p->life, o->who.pid);
 	p->mapped = hooks_mapped_open();
-	p->holes = hooks_holes_open((uint32_t)o->who.pid, p->conn.opened_ns);
+	p->holes = hooks_holes_open((uint32_t)o->who.pid, p->conn.opened_ns, o->plan->owners);
 	if (!err && p->mapped && p->holes)
 		return p;
 	hooks_peer_close(p);
@@ -123,17 +126,13 @@ static void tell_no_room(struct hooks_peer *p)
 	p->no_room_reported = true;
 	if (n == 1)
 		msg_warn("process %d: one of the functions for which there is no room is a "
-			 "function of "
-			 "CUDA's runtime or driver: calls of CUDA are missing; ask for fewer "
-			 "functions, "
-			 "or use --source=probes",
+			 "function of CUDA's runtime or driver: calls of CUDA are missing; ask for "
+			 "fewer functions, or use --source=probes",
 			 (int)p->conn.pid);
 	else
 		msg_warn("process %d: %u of the functions for which there is no room are functions "
-			 "of "
-			 "CUDA's runtime or driver: calls of CUDA are missing; ask for fewer "
-			 "functions, "
-			 "or use --source=probes",
+			 "of CUDA's runtime or driver: calls of CUDA are missing; ask for fewer "
+			 "functions, or use --source=probes",
 			 (int)p->conn.pid, n);
 }
 
@@ -141,6 +140,11 @@ static void tell_no_room(struct hooks_peer *p)
  * program that loads many libraries would be told of without an end. */
 static void tell_refused(struct hooks_peer *p, bool at_end)
 {
+	const char *by = p->o.plan->owners ? "--complete-calls" : "--source=probes";
+
+	/* it is not decided yet, or is decided, that it gets probes */
+	if (p->given || (p->o.plan->owners && p->o.opening))
+		return;
 	for (int i = 1; i < RESULTS; i++) {
 		unsigned int n = p->refused[i];
 
@@ -148,12 +152,12 @@ static void tell_refused(struct hooks_peer *p, bool at_end)
 			continue;
 		if (n == 1)
 			msg_warn("process %d: one function has no hook, and its calls are shown "
-				 "by --source=probes alone: %s",
-				 (int)p->conn.pid, reason(p, i));
+				 "by %s alone: %s",
+				 (int)p->conn.pid, by, reason(p, i));
 		else
 			msg_warn("process %d: %u functions%s have no hooks, and their calls are "
-				 "shown by --source=probes alone: %s",
-				 (int)p->conn.pid, n, p->refused_reported[i] ? " in all" : "",
+				 "shown by %s alone: %s",
+				 (int)p->conn.pid, n, p->refused_reported[i] ? " in all" : "", by,
 				 reason(p, i));
 		p->refused_reported[i] = n;
 	}
@@ -408,6 +412,13 @@ struct hooks_muted_sent *hooks_peer_sent(struct hooks_peer *p)
 void hooks_peer_opened(struct hooks_peer *p)
 {
 	p->o.opening = false;
+	tell_refused(p, false);
+}
+
+void hooks_peer_give(struct hooks_peer *p)
+{
+	p->given = true;
+	hooks_peer_stop(p);
 }
 
 void hooks_peer_stop(struct hooks_peer *p)
@@ -461,8 +472,12 @@ static void installed(struct hooks_peer *p)
 		__s32 result;
 
 		memcpy(&result, p->msg + sizeof(i) + k * sizeof(result), sizeof(result));
-		hooks_holes_result(p->holes, result);
-		if (!result || result == HOOKS_PARTLY)
+		p->no_write += result == HOOKS_NO_WRITE;
+		if (hooks_holes_result(p->holes, result)) {
+			p->with_probes += result != 0;
+			continue;
+		}
+		if (result == HOOKS_PARTLY)
 			continue;
 		p->refused[(uint32_t)result < RESULTS ? result : RESULTS - 1]++;
 	}
@@ -688,7 +703,12 @@ struct hooks_ring *hooks_peer_ring(const struct hooks_peer *p)
 
 bool hooks_peer_barred(const struct hooks_peer *p)
 {
-	return p->answered && p->refused[HOOKS_NO_WRITE] == p->answered;
+	return p->answered && p->no_write == p->answered;
+}
+
+unsigned int hooks_peer_with_probes(const struct hooks_peer *p)
+{
+	return p->with_probes;
 }
 
 unsigned int hooks_peer_on(const struct hooks_peer *p)
@@ -699,6 +719,11 @@ unsigned int hooks_peer_on(const struct hooks_peer *p)
 uint64_t hooks_peer_unhooked(const struct hooks_peer *p)
 {
 	return hooks_holes_unhooked(p->holes);
+}
+
+bool hooks_peer_lacks(const struct hooks_peer *p)
+{
+	return hooks_holes_lacks(p->holes);
 }
 
 uint64_t hooks_peer_partly(const struct hooks_peer *p)

@@ -67,8 +67,12 @@ struct hooks_ring *hooks_peer_ring(const struct hooks_peer *);
 bool hooks_peer_barred(const struct hooks_peer *);
 /* Functions that are hooked. */
 unsigned int hooks_peer_on(const struct hooks_peer *);
+/* Functions that probes see in their place. */
+unsigned int hooks_peer_with_probes(const struct hooks_peer *);
 /* Functions that could not be hooked, ever. */
 uint64_t hooks_peer_unhooked(const struct hooks_peer *);
+/* Are there any that are not of a layer? */
+bool hooks_peer_lacks(const struct hooks_peer *);
 /* Functions whose calls are seen only where they come through the dynamic loader's slots. */
 uint64_t hooks_peer_partly(const struct hooks_peer *);
 /* What of it is not seen. */
@@ -97,5 +101,7 @@ bool hooks_peer_left(const struct hooks_peer *);
 void hooks_peer_opened(struct hooks_peer *);
 /* Asks it to take the hooks off. */
 void hooks_peer_stop(struct hooks_peer *);
+/* The same, since its calls are recorded by probes from then on: nothing is said of what its hooks did not see. */
+void hooks_peer_give(struct hooks_peer *);
 
 #endif

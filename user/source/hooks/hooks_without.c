@@ -25,6 +25,7 @@
 #include "../../util/table/hashmap.h"
 #include "../discover/watch.h"
 #include "../host.h"
+#include "../owners.h"
 #include "hooks_without.h"
 
 #define PROCESSES_MAX 65536
@@ -32,6 +33,7 @@
 #define ORDER_NS 2000000ULL    /* a record is in its ring when it is so old */
 #define ENDED_NS 1000000000ULL /* in which the hooks of a process that has ended are heard of */
 #define LOOK_NS 1000000000ULL  /* between two looks at what processes have opened */
+#define GIVEN_NS 100000000ULL  /* after which it gets probes, if there are such */
 #define LIVES_NS 2000000000ULL /* in which those of a process that lives are put on */
 
 enum what { FORK = WATCH_FORK, FLAGS = WATCH_FLAGS, EXEC = WATCH_EXEC, EXIT = WATCH_EXIT, MAP };
@@ -52,7 +54,7 @@ struct proc {
 	pid_t parent, maker; /* maker: the parent's thread */
 	int threads;
 	bool executed; /* a program of its own */
-	bool flags_known, reported;
+	bool flags_known, reported, given, probed;
 	uint64_t flags;
 	/* since when it is what it is, and uses CUDA; when it ended; 0: not */
 	uint64_t since_ns, uses_ns, ended_ns;
@@ -150,6 +152,14 @@ void hooks_without_add(struct hooks_without *w, pid_t pid)
 		snprintf(p->comm, sizeof(p->comm), "%s", t.comm);
 }
 
+void hooks_without_remove(struct hooks_without *w, pid_t pid)
+{
+	struct proc *p = w ? find(w, pid) : NULL;
+
+	if (p)
+		hashmap_remove(&w->procs, p);
+}
+
 void hooks_without_hooked(struct hooks_without *w, pid_t pid, uint64_t at_ns)
 {
 	uint32_t key = (uint32_t)pid;
@@ -211,13 +221,32 @@ static uint16_t reason_of(const struct proc *p)
 	return CT_HOLE_NO_HOOKS;
 }
 
+/* Who has no hooks after a while gets probes, if there are such. Until they are on, its calls are not known. Returns whether they
+ * are. */
+static bool hand_over(struct hooks_without *w, struct proc *p, uint64_t now)
+{
+	struct owners *owners = w->plan->owners;
+	uint64_t placed_ns;
+
+	if (!owners || p->probed || reason_of(p) != CT_HOLE_NO_HOOKS)
+		return p->probed;
+	if (!p->given && now - p->uses_ns >= GIVEN_NS)
+		p->given = !owners_give(owners, (pid_t)p->pid);
+	placed_ns = p->given ? owners_placed_ns(owners, (pid_t)p->pid) : 0;
+	if (!placed_ns)
+		return false;
+	p->probed = true;
+	tell(w, p, CT_HOLE_NO_HOOKS, placed_ns);
+	return true;
+}
+
 /* The process has ended, or has become another program, or has hooks now. */
 static void tell_end(struct hooks_without *w, struct proc *p, uint64_t at_ns)
 {
 	uint16_t reason = reason_of(p);
 	uint64_t hooked = hooked_ns(w, p);
 
-	if (!p->uses_ns || !reason || (hooked && !p->reported))
+	if (!p->uses_ns || !reason || p->probed || (hooked && !p->reported))
 		return;
 	tell(w, p, (enum ct_hole_reason)reason, hooked ? hooked : at_ns);
 	p->reported = false;
@@ -232,6 +261,7 @@ static void judge(struct hooks_without *w, struct proc *p, uint64_t now, bool la
 			return;
 		tell_end(w, p, p->ended_ns);
 		forget_hooks(w, p);
+		owners_forget(w->plan->owners, (pid_t)p->pid);
 		hashmap_remove(&w->procs, p);
 		return;
 	}
@@ -241,7 +271,9 @@ static void judge(struct hooks_without *w, struct proc *p, uint64_t now, bool la
 		tell_end(w, p, hooked);
 		return;
 	}
-	if (hooked || p->reported || (!last && now - p->uses_ns < LIVES_NS))
+	if (hooked || hand_over(w, p, now))
+		return;
+	if (p->reported || (!last && now - p->uses_ns < LIVES_NS))
 		return;
 	p->reported = true;
 	tell(w, p, (enum ct_hole_reason)reason_of(p), CT_HOLE_OPEN);
@@ -364,6 +396,11 @@ static void executed(struct hooks_without *w, const struct record *r)
 
 	if (!p)
 		return;
+	if (p->probed) { /* and stays so: its links are the process's */
+		memcpy(p->comm, r->comm, sizeof(p->comm));
+		p->threads = 1;
+		return;
+	}
 	/* between a fork and the program that it was made for a child makes no calls */
 	if (p->executed || reason_of(p) != CT_HOLE_NO_HOOKS)
 		tell_end(w, p, r->time_ns);

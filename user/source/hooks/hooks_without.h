@@ -21,6 +21,8 @@ int hooks_without_fd(const struct hooks_without *);
 
 /* This process is traced, from now on, with the children that it makes. */
 void hooks_without_add(struct hooks_without *, pid_t);
+/* It is not, any more. */
+void hooks_without_remove(struct hooks_without *, pid_t);
 /* The program that it ran at this moment has hooks. */
 void hooks_without_hooked(struct hooks_without *, pid_t, uint64_t at_ns);
 /* It has mapped CUDA, with hooks: a child has that, too. */

@@ -67,12 +67,22 @@ static int check_state(pid_t pid, const char *text)
 	return 0;
 }
 
-/* As it was loaded: another architecture, 32 bits, or without a loader. */
-static int check_program(pid_t pid)
+int inject_check_loader(int fd)
 {
 	struct elf_file elf = {};
 	bool loader = false;
-	int fd = host_open_exe(pid), err;
+	int err = elf_file_open(&elf, fd);
+
+	for (int i = 0; !err && i < elf.nphdr; i++)
+		loader = loader || elf.phdr[i].p_type == PT_INTERP;
+	elf_file_close(&elf);
+	return err ? err : loader;
+}
+
+/* As it was loaded: another architecture, 32 bits, or without a loader. */
+static int check_program(pid_t pid)
+{
+	int fd = host_open_exe(pid), has;
 
 	if (fd == -EACCES || fd == -EPERM) {
 		inject_check_refused(pid);
@@ -82,19 +92,16 @@ static int check_program(pid_t pid)
 		msg_error("process %d has ended", (int)pid);
 		return -ESRCH;
 	}
-	err = elf_file_open(&elf, fd);
-	for (int i = 0; !err && i < elf.nphdr; i++)
-		loader = loader || elf.phdr[i].p_type == PT_INTERP;
-	elf_file_close(&elf);
+	has = inject_check_loader(fd);
 	close(fd);
-	if (err) {
+	if (has < 0) {
 		msg_error("process %d is a program of another architecture, or a 32-bit one: "
 			  "cudatrace adds its agent only to those "
 			  "of its own",
 			  (int)pid);
 		return -ENOEXEC;
 	}
-	if (!loader) {
+	if (!has) {
 		msg_error("process %d is a static program, which loads no shared objects: only "
 			  "probes see its calls",
 			  (int)pid);

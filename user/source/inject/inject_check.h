@@ -10,6 +10,8 @@
 
 /* Returns 0, or -errno after one message (as inject_run()). */
 int inject_check(pid_t pid);
+/* Does the program in this file load shared objects? 1, 0, or -errno if it is no program of this architecture. */
+int inject_check_loader(int fd);
 /* It is gone by now, a zombie, or about to be one. */
 bool inject_check_ended(pid_t pid);
 /* PTRACE_SEIZE was refused: says why. */

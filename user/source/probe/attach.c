@@ -18,6 +18,7 @@
 #include "../../util/table/array.h"
 #include "../../util/msg.h"
 #include "../../util/thread.h"
+#include "../owners.h"
 #include "links.h"
 #include "../../../wire/control.h"
 
@@ -190,6 +191,24 @@ static bool wants_no_return(enum attach_kind kind, const struct elf_probe *p)
 	       (api_funcs[p->func].flags & (CT_S_CALLBACK | API_ENTRY_ONLY));
 }
 
+/* Has the function its probe in this process already? */
+static bool is_placed(const struct attach_file *af, const struct elf_probe *p, pid_t pid)
+{
+	for (int i = 0; i < af->nsets; i++)
+		for (int j = 0; af->sets[i].pid == pid && j < af->sets[i].nprobes; j++)
+			if (af->sets[i].probes[j].offset == p->offset)
+				return true;
+	return false;
+}
+
+/* Where hooks are beside probes: does the function get no probe in this process, or none any more? */
+static bool is_others(const struct attach *a, const struct attach_file *af,
+		      const struct elf_probe *p, pid_t pid, bool window)
+{
+	return a->plan->apart && (!owners_probes(a->plan->owners, pid, p->func) ||
+				  (!window && is_placed(af, p, pid)));
+}
+
 /* window: of the functions that were taken off, and not of the others. */
 static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool query,
 			bool calls_back, bool window)
@@ -211,7 +230,8 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 		const struct elf_probe *p = &f->scan.probes[i];
 
 		if (may_go(a, p) != query || wants_no_return(g.kind, p) != calls_back ||
-		    plan_has(a->muted, p->func) != window)
+		    plan_has(a->muted, p->func) != window ||
+		    is_others(a, f->attach, p, pid, window))
 			continue;
 		if (a->plan->on_demand && !plan_has(a->adding, p->func))
 			continue;
@@ -249,6 +269,9 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 
 static int remember_pid(struct attach_file *af, pid_t pid)
 {
+	for (int i = 0; i < af->npids; i++)
+		if (af->pids[i] == pid)
+			return 0;
 	if (!array_room(af->pids, af->npids))
 		return -ENOMEM;
 	af->pids[af->npids++] = pid;
@@ -488,6 +511,28 @@ int attach_anew(struct attach *a, struct probe_file *f, pid_t pid)
 		err = err ? err : e;
 	}
 	return err;
+}
+
+void attach_gone(struct attach *a, pid_t pid)
+{
+	for (int i = 0; i < a->nfiles; i++) {
+		struct attach_file *af = a->files[i]->attach;
+		int kept = 0;
+
+		for (int j = 0; j < af->nsets; j++) {
+			if (af->sets[j].pid != pid) {
+				af->sets[kept++] = af->sets[j];
+				continue;
+			}
+			a->files[i]->attached -= af->sets[j].window ? 0 : af->sets[j].nprobes;
+			links_close_later(&af->sets[j].links, 0);
+			free(af->sets[j].probes);
+		}
+		af->nsets = kept;
+		for (int j = 0; j < af->npids; j++)
+			if (af->pids[j] == pid)
+				af->pids[j--] = af->pids[--af->npids];
+	}
 }
 
 int attach_off(struct attach *a, const uint64_t *funcs)

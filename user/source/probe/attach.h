@@ -57,6 +57,9 @@ void attach_release(struct attach *, struct probe_file *f, bool now);
  * -errno. */
 int attach_anew(struct attach *, struct probe_file *f, pid_t pid);
 
+/* The process has ended: the links that were made for it are closed. */
+void attach_gone(struct attach *, pid_t pid);
+
 /* Takes functions of class QUERY (a bitmap) off all files, now and to come, re-linking only that
  * group. Returns the number of probes taken off. */
 int attach_off(struct attach *, const uint64_t *funcs);

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_why.c - gaps that are divided: stories of one device and some threads, each with the causes that
+ * must be found, to the nanosecond; and dice, whose parts must add up all the same.
+ */
+#include <stdlib.h>
+
+#include "unit.h"
+#include "../../user/api/api.h"
+#include "../../user/why/why.h"
+
+#define MS 1000000ULL
+#define PID 100
+
+static struct why *w;
+static struct process_table *procs;
+static const struct why_part *parts;
+static size_t nparts;
+
+static void give(const struct ct_hdr *h, const struct cause *cause)
+{
+	struct event ev = { .rec = h, .device = 0, .cause = cause };
+
+	ev.proc = process_table_find(procs, h->pid);
+	CHECK(!record_check(h, h->size));
+	CHECK_EQ(1, why_event(w, &ev));
+}
+
+static void begin(void)
+{
+	w = why_open();
+	procs = process_table_open();
+}
+
+static void finish(void)
+{
+	parts = why_finish(w, &nparts);
+	CHECK(parts);
+	for (size_t i = 0; i < nparts; i++) {
+		uint64_t sum = 0;
+
+		for (size_t k = 0; k < parts[i].ncauses; k++)
+			sum += parts[i].causes[k].ns;
+		CHECK_EQ(parts[i].idle_ns, sum);
+		CHECK_EQ(parts[i].to_ns - parts[i].from_ns, parts[i].idle_ns + parts[i].busy_ns);
+	}
+}
+
+static void end(void)
+{
+	why_close(w);
+	process_table_close(procs);
+}
+
+static uint64_t found(size_t part, const char *word, const char *text)
+{
+	for (size_t k = 0; part < nparts && k < parts[part].ncauses; k++)
+		if (!strcmp(why_word(parts[part].causes[k].kind), word) &&
+		    !strcmp(parts[part].causes[k].text, text))
+			return parts[part].causes[k].ns;
+	return 0;
+}
+
+/* Work from..to, launched by thread `tid` in launch..+10 us. launch 0: not seen. */
+static void works(uint64_t from, uint64_t to, uint32_t tid, uint64_t launch)
+{
+	struct ct_set s = { .w.h = { .size = sizeof(s),
+				     .kind = CT_SET,
+				     .pid = PID,
+				     .tid = tid,
+				     .start_ns = from,
+				     .end_ns = to },
+			    .w.call_ns = launch };
+	struct cause c = { .start_ns = launch, .end_ns = launch + 10000, .tid = tid };
+
+	give(&s.w.h, launch ? &c : NULL);
+}
+
+static struct ct_host_segment off(uint32_t tid, uint64_t run, uint64_t from, uint64_t to,
+				  uint8_t state, uint8_t reason)
+{
+	struct ct_host_segment s = { .h = { .size = sizeof(s),
+					    .kind = CT_HOST_SEGMENT,
+					    .pid = PID,
+					    .tid = tid,
+					    .start_ns = from,
+					    .end_ns = to },
+				     .run_ns = run,
+				     .state = state,
+				     .reason = reason,
+				     .wake_ns = state == CT_HOST_BLOCKED ? to : 0 };
+
+	snprintf(s.comm, sizeof(s.comm), "t%u", tid);
+	return s;
+}
+
+static void waits(struct ct_host_segment s, uint8_t by, uint32_t other)
+{
+	s.by = by;
+	s.other_tid = other;
+	s.other_pid = PID;
+	give(&s.h, NULL);
+}
+
+/* The time of a file, of a CPU that another one had, and of the launch. */
+static void test_one_thread(void)
+{
+	struct ct_host_segment s;
+
+	begin();
+	works(0 + MS, 2 * MS, 1, MS - 20000);
+	works(12 * MS, 13 * MS, 1, 11 * MS);
+	s = off(1, 0, 3 * MS, 6 * MS, CT_HOST_BLOCKED, CT_HOST_FILE);
+	s.wake_ns = 5 * MS;
+	snprintf(s.object, sizeof(s.object), "a\nb");
+	waits(s, CT_HOST_BY_INTERRUPT, 0);
+	s = off(1, 6 * MS, 7 * MS, 9 * MS, CT_HOST_READY, 0);
+	snprintf(s.other, sizeof(s.other), "ffmpeg");
+	waits(s, CT_HOST_BY_NOBODY, 7);
+	waits(off(1, 9 * MS, 20 * MS, 20 * MS, CT_HOST_RUNNING, 0), 0, 0);
+	finish();
+	CHECK_EQ(1, nparts);
+	CHECK_EQ(2 * MS, found(0, "file", "reads or writes a\\012b"));
+	CHECK_EQ(MS, found(0, "woken-late", "ready, no CPU: woken and not yet on one"));
+	CHECK_EQ(2 * MS, found(0, "displaced", "ready, no CPU: displaced by ffmpeg"));
+	CHECK_EQ(MS - 10000, found(0, "launch-latency", "launch latency"));
+	/* on the CPU: 2..3, 6..7, 9..11, and the launch's own 10 us, which no call covers */
+	CHECK_EQ(4 * MS + 10000, found(0, "running", "running t1, too briefly for a sample"));
+	CHECK_EQ(10 * MS, parts[0].known_ns);
+	end();
+}
+
+/* A wait is charged to what the one who ended it did meanwhile, and to what that one waited for. */
+static void test_chain(void)
+{
+	begin();
+	works(MS, 2 * MS, 1, MS - 20000);
+	works(10 * MS, 11 * MS, 1, 10 * MS - 10000);
+	waits(off(1, 0, 2 * MS, 10 * MS - 10000, CT_HOST_BLOCKED, CT_HOST_PIPE), CT_HOST_BY_THREAD,
+	      2);
+	waits(off(1, 10 * MS - 10000, 20 * MS, 20 * MS, CT_HOST_RUNNING, 0), 0, 0);
+	/* 2 slept to 4, waited for 3 to 7, which read a file from 5 on */
+	waits(off(2, 0, MS, 4 * MS, CT_HOST_BLOCKED, CT_HOST_SLEEP), CT_HOST_BY_INTERRUPT, 0);
+	waits(off(2, 4 * MS, 4 * MS, 7 * MS, CT_HOST_BLOCKED, CT_HOST_LOCK), CT_HOST_BY_THREAD, 3);
+	waits(off(2, 7 * MS, 20 * MS, 20 * MS, CT_HOST_RUNNING, 0), 0, 0);
+	waits(off(3, 0, 5 * MS, 7 * MS, CT_HOST_BLOCKED, CT_HOST_FILE), CT_HOST_BY_INTERRUPT, 0);
+	finish();
+	CHECK_EQ(2 * MS, found(0, "sleep", "waits for a pipe <- t2: sleeps"));
+	CHECK_EQ(2 * MS,
+		 found(0, "file",
+		       "waits for a pipe <- t2: waits for a lock <- t3: reads or writes a file"));
+	CHECK_EQ(MS, found(0, "running",
+			   "waits for a pipe <- t2: waits for a lock <- t3: running t3, too "
+			   "briefly for a sample"));
+	CHECK_EQ(3 * MS - 10000,
+		 found(0, "running",
+		       "waits for a pipe <- t2: running t2, too briefly for a sample"));
+	end();
+}
+
+/* Two that wait for each other, an interrupt that came while an innocent one ran, a waker that was not watched. */
+static void test_ends_of_chains(void)
+{
+	struct ct_host_segment s;
+
+	begin();
+	works(MS, 2 * MS, 1, MS - 20000);
+	works(10 * MS, 11 * MS, 1, 10 * MS - 10000);
+	waits(off(1, 0, 2 * MS, 5 * MS, CT_HOST_BLOCKED, CT_HOST_LOCK), CT_HOST_BY_THREAD, 2);
+	waits(off(1, 5 * MS, 5 * MS, 6 * MS, CT_HOST_BLOCKED, CT_HOST_SOCKET), CT_HOST_BY_INTERRUPT,
+	      2);
+	s = off(1, 6 * MS, 6 * MS, 8 * MS, CT_HOST_BLOCKED, CT_HOST_PIPE);
+	snprintf(s.other, sizeof(s.other), "cat");
+	waits(s, CT_HOST_BY_THREAD, 77);
+	/* from 8 to 9 records are missing */
+	waits(off(1, 9 * MS, 20 * MS, 20 * MS, CT_HOST_RUNNING, 0), 0, 0);
+	waits(off(2, 0, MS, 5 * MS, CT_HOST_BLOCKED, CT_HOST_LOCK), CT_HOST_BY_THREAD, 1);
+	finish();
+	CHECK_EQ(3 * MS,
+		 found(0, "lock", "waits for a lock <- t2: waits for a lock, in turn with t1"));
+	CHECK_EQ(MS, found(0, "socket", "waits for a socket"));
+	CHECK_EQ(2 * MS, found(0, "pipe", "waits for a pipe, ended by cat"));
+	CHECK_EQ(MS, found(0, "lost", "records lost"));
+	end();
+}
+
+/* Python's lock is charged to its holder's samples; the holder's part in a chain is not said twice. */
+static void test_gil(void)
+{
+	struct ct_host_segment s;
+
+	begin();
+	works(MS, 2 * MS, 1, MS - 20000);
+	works(10 * MS, 11 * MS, 1, 10 * MS - 10000);
+	waits(off(1, 0, 2 * MS, 10 * MS - 10000, CT_HOST_BLOCKED, CT_HOST_GIL),
+	      CT_HOST_BY_INTERRUPT, 2);
+	waits(off(1, 10 * MS - 10000, 20 * MS, 20 * MS, CT_HOST_RUNNING, 0), 0, 0);
+	for (int i = 0; i < 4; i++) {
+		s = off(2, 0, (uint64_t)(3 + i) * MS, (uint64_t)(3 + i) * MS, CT_HOST_SAMPLED,
+			i ? CT_HOST_USER : CT_HOST_GC);
+		give(&s.h, NULL);
+	}
+	waits(off(2, 0, 20 * MS, 20 * MS, CT_HOST_RUNNING, 0), 0, 0);
+	finish();
+	CHECK_EQ((8 * MS - 10000) / 4,
+		 found(0, "garbage-collection", "waits for the GIL <- t2: garbage collection"));
+	CHECK_EQ((8 * MS - 10000) / 4 * 3, found(0, "running", "waits for the GIL <- t2: running"));
+	end();
+}
+
+/* Launched before the gap; not seen to be launched; by a thread that is not watched. */
+static void test_unknown(void)
+{
+	begin();
+	works(MS, 2 * MS, 1, MS - 20000);
+	works(4 * MS, 5 * MS, 1, MS + 20000);
+	works(6 * MS, 7 * MS, 1, 0);
+	works(9 * MS, 10 * MS, 5, 9 * MS - 10000);
+	waits(off(1, 0, 20 * MS, 20 * MS, CT_HOST_RUNNING, 0), 0, 0);
+	finish();
+	CHECK_EQ(2 * MS, found(0, "device", "a set was launched before, and waited on the device"));
+	CHECK_EQ(MS, found(0, "launch-not-seen", "the launch was not seen"));
+	CHECK_EQ(2 * MS, found(0, "not-traced", "thread not traced"));
+	CHECK_EQ(2 * MS, parts[0].known_ns);
+	end();
+}
+
+/* Records in any order, with any times: the parts add up. */
+static void test_dice(void)
+{
+	for (unsigned int seed = 1; seed <= 200; seed++) {
+		srand(seed);
+		begin();
+		for (int i = 0; i < 40; i++) {
+			uint64_t from = (uint64_t)rand() % 1000, run = (uint64_t)rand() % 1000;
+			struct ct_host_segment s =
+				off((uint32_t)rand() % 4, run, from, from + (uint64_t)rand() % 100,
+				    (uint8_t)(rand() % 6), (uint8_t)(rand() % 20));
+
+			s.wake_ns = (uint64_t)rand() % 1100;
+			waits(s, (uint8_t)(rand() % 5), (uint32_t)rand() % 5);
+			works(from, from + (uint64_t)rand() % 10, (uint32_t)rand() % 4,
+			      (uint64_t)rand() % 1000);
+		}
+		finish();
+		end();
+	}
+}
+
+int main(void)
+{
+	RUN(test_one_thread);
+	RUN(test_chain);
+	RUN(test_ends_of_chains);
+	RUN(test_gil);
+	RUN(test_unknown);
+	RUN(test_dice);
+	return unit_end();
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* why_print.c - see why_print.h. Each cause is a finding (user/findings). */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "why_print.h"
+#include "../event/holes/holes.h"
+#include "../findings/findings.h"
+#include "../flow/json_text.h"
+
+/* What stands behind a number of samples lies within so many standard deviations. */
+#define SURE 2.0
+
+static double of(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+static uint64_t window(const struct why_part *p)
+{
+	return p->to_ns - p->from_ns;
+}
+
+/* ---- a cause as a finding ---- */
+
+struct found {
+	struct finding f;
+	char evidence[96], next[96], not_judged[HOLES_TEXT];
+};
+
+static const char *next_of(enum why_kind kind)
+{
+	switch (kind) {
+	case WHY_CALL:
+	case WHY_DEVICE: return "cudatrace advise --gpu -k -p %u -d 10";
+	case WHY_NOT_LAUNCHED:
+	case WHY_NOT_TRACED: return "cudatrace why --gpu -p %u -d 30";
+	default: return NULL;
+	}
+}
+
+static void fill_finding(struct found *found, const struct why_print *p, const struct why_part *part,
+			const struct why_cause *c)
+{
+	const char *next = next_of(c->kind);
+
+	found->f = (struct finding){ .id = why_word(c->kind),
+				     .claim = c->text,
+				     .pid = c->pid,
+				     .process = c->comm,
+				     .process_len = strnlen(c->comm, sizeof(c->comm)),
+				     .rank = FINDING_UNKNOWN,
+				     .device = part->is_device ? (int64_t)part->device
+							       : FINDING_UNKNOWN,
+				     .line = c->line && *c->line ? c->line : NULL,
+				     .share = of(c->ns, window(part)),
+				     .confidence = c->sampled_ns	? FINDING_ESTIMATED
+						   : why_known(c->kind) ? FINDING_MEASURED
+									: FINDING_INFERRED };
+	found->f.line_len = found->f.line ? strlen(found->f.line) : 0;
+	/* n samples of a share: the square root of n is their deviation */
+	found->f.share_error =
+		c->samples	? SURE * of(c->sampled_ns, window(part)) / sqrt((double)c->samples)
+		: c->sampled_ns ? FINDING_UNKNOWN
+				: 0;
+	snprintf(found->evidence, sizeof(found->evidence),
+		 p->recorded ? "cudatrace export --to perfetto -o FILE.pftrace FILE"
+			     : "cudatrace record --host --gpu -o FILE -p %u",
+		 c->pid);
+	found->f.evidence = found->evidence;
+	if (next) {
+		snprintf(found->next, sizeof(found->next), next, c->pid);
+		found->f.next = found->next;
+	}
+	if (p->losses && holes_text(p->losses->holes, p->start_ns, "Not seen: ", ".",
+				    found->not_judged, sizeof(found->not_judged)))
+		found->f.not_judged = found->not_judged;
+}
+
+bool why_print_fails(const struct why_print *p, const char *const *conditions)
+{
+	struct found found;
+
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; k < p->parts[i].ncauses; k++) {
+			fill_finding(&found, p, &p->parts[i], &p->parts[i].causes[k]);
+			if (finding_fails(&found.f, conditions))
+				return true;
+		}
+	return false;
+}
+
+/* ---- text ---- */
+
+static void plain(struct out *o, const char *s, size_t most)
+{
+	struct text t = { .s = NULL };
+
+	text_plain(&t, s, most);
+	out_mem(o, t.s ? t.s : "", t.len);
+	text_free(&t);
+}
+
+static void head(struct out *o, const struct why_part *p)
+{
+	double all = (double)window(p);
+
+	out_fmt(o, "%.1f s of ", all / 1e9);
+	plain(o, p->comm, sizeof(p->comm));
+	if (p->is_device)
+		out_fmt(o, " %u: GPU %u busy %.1f %%, idle %.1f %% in %llu %s", p->pid, p->device,
+			of(p->busy_ns, window(p)) * 100, of(p->idle_ns, window(p)) * 100,
+			(unsigned long long)p->gaps, p->gaps == 1 ? "gap" : "gaps");
+	else
+		out_fmt(o, " %u, thread %u: inside launches %.1f %%, between launches %.1f %%",
+			p->pid, p->device, of(p->busy_ns, window(p)) * 100,
+			of(p->idle_ns, window(p)) * 100);
+	out_fmt(o, "; %.1f %% of %s explained\n",
+		p->idle_ns ? of(p->known_ns, p->idle_ns) * 100 : 100.0,
+		p->is_device ? "the idle time" : "that time");
+}
+
+static void lines(struct out *o, const struct why_print *p, const struct why_part *part)
+{
+	uint64_t rest = 0;
+	size_t more = 0;
+
+	for (size_t i = 0; i < part->ncauses; i++) {
+		const struct why_cause *c = &part->causes[i];
+		struct found found;
+
+		if (p->top && i >= p->top) {
+			rest += c->ns;
+			more++;
+			continue;
+		}
+		fill_finding(&found, p, part, c);
+		out_fmt(o, " %5.1f %%  ", found.f.share * 100);
+		out_str(o, c->text);
+		if (c->samples && found.f.share_error >= 0.0005)
+			out_fmt(o, "  (+- %.1f)", found.f.share_error * 100);
+		out_char(o, '\n');
+	}
+	if (more)
+		out_fmt(o, " %5.1f %%  %zu other causes (--top 0 shows all)\n",
+			of(rest, window(part)) * 100, more);
+}
+
+/* The causes that a program can do something about. */
+static bool helps(enum why_kind k)
+{
+	return why_known(k) && k != WHY_LATENCY && k != WHY_LATE;
+}
+
+static void help(struct out *o, const struct why_part *p)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < p->ncauses && n < 2; i++) {
+		const struct why_cause *c = &p->causes[i];
+
+		if (!helps(c->kind) || of(c->ns, window(p)) < 0.01)
+			continue;
+		out_fmt(o, "%s%s (up to -%.1f %%)",
+			n ? ", then: " : "What would help most: less of: ", c->text,
+			of(c->ns, window(p)) * 100);
+		n++;
+	}
+	if (n)
+		out_str(o, ".\n");
+}
+
+/* What was not looked at, and why. */
+static void limits(struct out *o, const struct why_print *p)
+{
+	char text[HOLES_TEXT];
+	struct why_totals t;
+	bool device = p->n && p->parts[0].is_device;
+
+	why_totals(p->why, &t);
+	if (!p->n)
+		out_str(o, "No thread made two launches: there is no time between launches to "
+			   "explain.\n");
+	else if (!device)
+		out_str(o, "What the devices did is not known (--gpu): this is the time between "
+			   "launches and inside waits, not the time in which a GPU was idle.\n");
+	if (!t.host)
+		out_str(o, p->recorded ? "What threads waited for is not in the recording: record "
+					 "with --host.\n"
+				       : "What threads waited for was not seen.\n");
+	if (t.no_room)
+		out_fmt(o, "%llu records found no room: their time is among what is not known.\n",
+			(unsigned long long)t.no_room);
+	if (p->losses &&
+	    holes_text(p->losses->holes, p->start_ns, "Not seen: ", ".\n", text, sizeof(text)))
+		out_str(o, text);
+}
+
+void why_print_text(struct out *o, const struct why_print *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		if (i)
+			out_char(o, '\n');
+		head(o, &p->parts[i]);
+		lines(o, p, &p->parts[i]);
+		help(o, &p->parts[i]);
+	}
+	limits(o, p);
+}
+
+/* ---- JSON ---- */
+
+static void json_part(struct json *j, const struct why_print *p, const struct why_part *part)
+{
+	json_open_object(j, NULL);
+	if (part->is_device)
+		json_put_u64(j, "device", part->device);
+	else
+		json_put_u64(j, "thread", part->device);
+	json_put_u64(j, "pid", part->pid);
+	json_put_str(j, "process", part->comm);
+	json_put_u64(j, "window_ns", window(part));
+	json_put_u64(j, "busy_ns", part->busy_ns);
+	json_put_u64(j, "idle_ns", part->idle_ns);
+	json_put_u64(j, "gaps", part->gaps);
+	json_put_u64(j, "explained_ns", part->known_ns);
+	json_open_array(j, "findings");
+	for (size_t i = 0; i < part->ncauses; i++) {
+		const struct why_cause *c = &part->causes[i];
+		struct found found;
+
+		fill_finding(&found, p, part, c);
+		json_line(j, " ");
+		json_open_object(j, NULL);
+		finding_json(j, &found.f);
+		json_put_u64(j, "ns", c->ns);
+		json_put_u64(j, "count", c->n);
+		json_put_u64(j, "samples", c->samples);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+}
+
+void why_print_json(struct out *o, const struct why_print *p)
+{
+	struct json j = json_to(o);
+	struct why_totals t;
+
+	why_totals(p->why, &t);
+	json_open_object(&j, NULL);
+	json_put_str(&j, "type", "why");
+	json_put_str(&j, "schema", "cudatrace-why");
+	json_put_u64(&j, "version", 1);
+	json_put_u64(&j, "findings_version", FINDINGS_VERSION);
+	json_put_str(&j, "cudatrace", p->version ? p->version : "");
+	json_put_str(&j, "title", p->title ? p->title : "");
+	json_put_u64(&j, "segments", t.segments);
+	json_put_u64(&j, "samples", t.samples);
+	json_put_u64(&j, "work", t.work);
+	json_put_u64(&j, "threads", t.threads);
+	json_put_u64(&j, "not_looked_at", t.no_room);
+	if (p->losses)
+		json_put_holes(&j, p->losses->holes);
+	json_open_array(&j, "parts");
+	for (size_t i = 0; i < p->n; i++) {
+		json_line(&j, "");
+		json_part(&j, p, &p->parts[i]);
+	}
+	json_end(&j);
+	json_end(&j);
+	out_char(o, '\n');
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* why_sink.c - where the time went, printed at the end: the sink behind `cudatrace why`. */
+#include <errno.h>
+
+#include "why_print.h"
+#include "../findings/findings.h"
+#include "../util/msg.h"
+#include "../util/option/option.h"
+
+struct why_options {
+	bool json;
+	uint64_t top;
+	const char **fail_if; /* NULL: nothing fails */
+};
+
+static const struct why_options defaults = { .top = 12 };
+
+static const struct why_options *how_of(const struct sink_opts *opts)
+{
+	return opts->own ? opts->own : &defaults;
+}
+
+static int why_sink_open(struct sink *s, const struct sink_opts *opts)
+{
+	s->opts = opts;
+	s->priv = why_open();
+	return s->priv ? 0 : -ENOMEM;
+}
+
+static int why_sink_event(struct sink *s, const struct event *ev)
+{
+	return why_event(s->priv, ev);
+}
+
+static int why_sink_close(struct sink *s, const struct sink_end *end)
+{
+	const struct why_options *how = how_of(s->opts);
+	struct why_print p = { .why = s->priv,
+			       .title = s->opts->title,
+			       .version = s->opts->version,
+			       .recorded = s->opts->recorded,
+			       .gpu = s->opts->gpu,
+			       .start_ns = s->opts->start_ns,
+			       .losses = &end->losses,
+			       .top = (unsigned int)how->top };
+	bool program_well = s->opts->recorded || !end->program || !*end->program;
+	int err = 0;
+
+	if (!s->priv)
+		return 0;
+	p.parts = why_finish(s->priv, &p.n);
+	if (p.parts) {
+		if (how->json)
+			why_print_json(s->opts->out, &p);
+		else
+			why_print_text(s->opts->out, &p);
+		/* the program's own failure is said first */
+		if (program_well && why_print_fails(&p, how->fail_if))
+			s->status = 1;
+	} else {
+		msg_error("no memory for the causes");
+		err = -ENOMEM;
+	}
+	why_close(s->priv);
+	s->priv = NULL;
+	return err ? err : s->opts->out->error;
+}
+
+static void why_wants(const void *own, struct sink_wants *wants)
+{
+	wants->for_programs = ((const struct why_options *)own)->json;
+}
+
+#define OPTION_STRUCT struct why_options
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ 0, "format", "NAME", ENUM(json, "text", "json"), 0, "text", "text or json" },
+	{ 0, "top", "N", COUNT(top, 0, UINT32_MAX, "number", "give a number; 0 prints all"), 0, "12", "print so many causes of each device; 0: all" },
+	{ 0, "fail-if", "EXPR", TEXTS(fail_if, finding_check_condition), 0, NULL,
+	  "exit with status 1 if a cause takes more than a share of the time: any>5%, gil>2%;\n"
+	  "repeatable" },
+};
+/* clang-format on */
+static const struct option_set options = OPTION_SET(rows);
+
+const struct sink_ops sink_why = {
+	.name = "why",
+	.help = "where the time goes in which a GPU has nothing to do, at the end",
+	.options = &options,
+	.wants = why_wants,
+	.open = why_sink_open,
+	.event = why_sink_event,
+	.close = why_sink_close,
+};
