@@ -819,7 +819,7 @@ dozens_of() {
 case_hooks_room_for_the_runtime() { # long undisturbed
 	with_hooks
 	dozens_of 50
-	ct --source=hooks -v --format json -o "$T/rows" -- "$BIN/dozens" now "$T"/dozens/*
+	ct --source=hooks -v --format json -o "$T/rows" -- "$BIN/dozens" last "$T"/dozens/*
 	ok_rc
 	mv "$T/rows" "$T/out"
 	says 'there is no room for more hooks$'
@@ -827,12 +827,12 @@ case_hooks_room_for_the_runtime() { # long undisturbed
 	expect_rows cudaMalloc 10
 }
 
-# The same in a program that runs: all functions are hooked together, those of the runtime's library first.
+# The same in a program that runs, whose functions are hooked together: the runtime's library is the last one in the order of addresses.
 case_hooks_room_attached() { # long undisturbed
 	with_hooks
 	dozens_of 50
 	mkfifo "$T/go"
-	"$BIN/dozens" wait "$T"/dozens/* < "$T/go" > "$T/loaded" &
+	"$BIN/dozens" first "$T"/dozens/* < "$T/go" > "$T/loaded" &
 	DOZENS=$!
 	exec 6> "$T/go"
 	wait_for 20 grep -q '^loaded' "$T/loaded"
