@@ -51,8 +51,8 @@
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
 #define HOOKS_VERSION 13
-#define HOOKS_MAPPED_MS 2000 /* how long a thread waits for the object's own one */
-#define HOOKS_ANSWER_MS 1000 /* how long a thread waits for the answer to its question */
+#define HOOKS_MAPPED_MS 2000  /* how long a thread waits for the object's own one */
+#define HOOKS_ANSWER_MS 1000  /* how long a thread waits for the answer to its question */
 #define HOOKS_FUNCS_MAX 18432 /* in one process */
 #define HOOKS_THREADS_MAX 4096
 /* an area takes at most one part of so many of a limited address space (RLIMIT_AS) */
@@ -181,7 +181,7 @@ struct hooks_func {
 /* The result for each function of a list, in its order: enum hook_result (engine.h). If the results
  * have no room in one message, there are several. A message without functions is sent when `late`
  * has changed. */
-#define HOOKS_NO_ROOM 1   /* HOOK_NO_MEMORY: there is no room for more functions */
+#define HOOKS_NO_ROOM 1	  /* HOOK_NO_MEMORY: there is no room for more functions */
 #define HOOKS_ZONE 10	  /* HOOK_ZONE: its jump would land in memory that is in use */
 #define HOOKS_NO_WRITE 12 /* HOOK_NO_WRITE: no function of this process can be hooked */
 #define HOOKS_PARTLY 13	  /* HOOK_PARTLY: hooked where other code calls it */
