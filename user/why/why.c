@@ -121,6 +121,32 @@ void why_close(struct why *w)
 
 /* ---- events ---- */
 
+/* The text of foreign bytes. */
+static uint32_t text_of(struct why *w, const char *bytes)
+{
+	struct text plain = { .s = NULL };
+	uint32_t number;
+
+	if (!*bytes)
+		return 0;
+	text_plain(&plain, bytes, 64);
+	text_mem(&plain, "", 1);
+	number = why_texts_add(&w->texts, plain.bad ? "" : plain.s);
+	text_free(&plain);
+	return number;
+}
+
+/* A thread's name as chains show it. */
+static void set_name(struct why *w, struct why_thread *t, const char *bytes)
+{
+	const char *name = why_texts_get(&w->texts, text_of(w, bytes));
+	size_t n = strlen(name);
+
+	n = n < sizeof(t->comm) ? n : text_cut(name, sizeof(t->comm) - 1);
+	memcpy(t->comm, name, n);
+	t->comm[n] = '\0';
+}
+
 static struct why_thread *thread_of(struct why *w, const struct event *ev, uint32_t tid)
 {
 	struct why_thread *t = why_thread_find(&w->threads, tid);
@@ -145,24 +171,9 @@ static struct why_thread *thread_of(struct why *w, const struct event *ev, uint3
 	t->shown_pid = ev->proc->shown_pid;
 	t->shown_tid = process_tid(ev->proc, tid);
 	snprintf(t->process, sizeof(t->process), "%s", ev->proc->comm);
-	snprintf(t->comm, sizeof(t->comm), "%s", ev->thread ? ev->thread : ev->proc->comm);
+	set_name(w, t, ev->thread ? ev->thread : ev->proc->comm);
 	w->totals.threads++;
 	return t;
-}
-
-/* The text of foreign bytes. */
-static uint32_t text_of(struct why *w, const char *bytes)
-{
-	struct text plain = { .s = NULL };
-	uint32_t number;
-
-	if (!*bytes)
-		return 0;
-	text_plain(&plain, bytes, 64);
-	text_mem(&plain, "", 1);
-	number = why_texts_add(&w->texts, plain.bad ? "" : plain.s);
-	text_free(&plain);
-	return number;
 }
 
 static int segment(struct why *w, const struct event *ev)
@@ -179,8 +190,7 @@ static int segment(struct why *w, const struct event *ev)
 		return 1;
 	}
 	if (h->comm[0])
-		memcpy(t->comm, why_texts_get(&w->texts, text_of(w, h->comm)),
-		       strnlen(h->comm, sizeof(t->comm) - 1) + 1);
+		set_name(w, t, h->comm);
 	if (h->state == CT_HOST_SAMPLED) {
 		if (!array_room(t->samples, t->nsamples))
 			return -ENOMEM;
