@@ -265,9 +265,11 @@ static struct device *device_of(struct why *w, const struct event *ev, uint32_t 
 static int work(struct why *w, const struct event *ev)
 {
 	const struct ct_work *k = (const struct ct_work *)ev->rec;
-	struct device *d = k->h.flags & CT_F_NO_TIME ? NULL : device_of(w, ev, k->device);
+	struct device *d = k->h.flags & CT_F_NO_TIME || w->totals.work >= WORK_MAX
+				   ? NULL
+				   : device_of(w, ev, k->device);
 
-	if (!d || w->totals.work >= WORK_MAX) {
+	if (!d) {
 		w->totals.no_room++;
 		return 1;
 	}
@@ -436,9 +438,11 @@ static int of_device(struct why *w, struct device *d, struct why_part *p, struct
 {
 	uint64_t end;
 
-	qsort(d->work, d->nwork, sizeof(*d->work), by_start);
 	*p = (struct why_part){ .is_device = true, .device = d->number, .pid = d->pid };
 	memcpy(p->comm, d->comm, sizeof(p->comm));
+	if (!d->nwork) /* there was no memory for the first of it */
+		return close_part(w, walk, p);
+	qsort(d->work, d->nwork, sizeof(*d->work), by_start);
 	p->from_ns = end = d->work[0].start_ns;
 	for (size_t i = 0; i < d->nwork; i++) {
 		const struct work *k = &d->work[i];
