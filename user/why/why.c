@@ -180,7 +180,7 @@ static int segment(struct why *w, const struct event *ev)
 {
 	const struct ct_host_segment *h = (const struct ct_host_segment *)ev->rec;
 	struct why_thread *t = thread_of(w, ev, h->h.tid);
-	uint32_t place = why_texts_place(&w->texts, h->stack, ev->stack);
+	uint32_t place;
 
 	w->totals.host = true;
 	if (!t)
@@ -189,6 +189,7 @@ static int segment(struct why *w, const struct event *ev)
 		w->totals.no_room++;
 		return 1;
 	}
+	place = why_texts_place(&w->texts, h->stack, ev->stack);
 	if (h->comm[0])
 		set_name(w, t, h->comm);
 	if (h->state == CT_HOST_SAMPLED) {
