@@ -100,6 +100,8 @@ static __always_inline void watch_whole(__u32 tgid)
 
 	if (!bpf_map_update_elem(&host_whole, &tgid, &one, BPF_ANY))
 		watch(tgid);
+	else
+		__sync_fetch_and_add(&host_unwatched, 1);
 }
 
 /* The number of a pid in the tracer's namespace; 0: it is not visible there. */

@@ -113,11 +113,12 @@ static void see_thread(struct states *s, uint32_t tid, uint32_t ns_tid)
 		free(t);
 		return;
 	}
+	errno = EMFILE;
 	t->fd = s->nclocks < CLOCKS_MAX && ns_tid
 			? open_clock(ns_tid, bpf_program__fd(s->skel->progs.ct_host_sample))
 			: -1;
 	s->nclocks += t->fd >= 0;
-	s->unsampled += t->fd < 0;
+	s->unsampled += t->fd < 0 && errno != ESRCH; /* ended */
 }
 
 /* ---- Python ---- */
@@ -244,7 +245,7 @@ static int hole(struct states *s, enum ct_hole_reason reason, enum ct_hole_state
 /* What the kernel side had no room for. */
 static int tell_lost(struct states *s, emit_fn emit, void *ctx)
 {
-	uint64_t lost = s->skel->bss->host_lost + s->malformed;
+	uint64_t lost = s->skel->bss->host_lost + s->skel->bss->host_unwatched + s->malformed;
 
 	if (lost == s->lost)
 		return 0;
@@ -430,6 +431,10 @@ static void states_stop(struct source *src)
 			    : 0;
 	chains_each(&s->threads, link) end_thread(s, (struct thread *)link);
 	host_bpf__detach(s->skel);
+	if (s->unsampled)
+		msg_warn("at least %llu threads were not sampled: which code of theirs ran is not "
+			 "known",
+			 (unsigned long long)s->unsampled);
 	s->stopped = true;
 }
 
