@@ -534,6 +534,20 @@ int BPF_PROG(ct_host_exec, struct task_struct *task, int old_pid, struct linux_b
 	return 0;
 }
 
+/* What is known of a process goes with its last thread: its number may be another one's soon, and there is room for
+ * so many. Its bit stays, for the last switch of its threads. */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(ct_host_gone, struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+
+	if (!is_watched(tgid) || BPF_CORE_READ(task, signal, live.counter) > 0)
+		return 0;
+	bpf_map_delete_elem(&host_whole, &tgid);
+	bpf_map_delete_elem(&host_pythons, &tgid);
+	return 0;
+}
+
 /* Where a thread is that is on the CPU: by a software clock of its own, in its own context. */
 SEC("perf_event")
 int ct_host_sample(struct pt_regs *ctx)
