@@ -24,7 +24,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define PF_EXITING 0x4
 #define PF_KTHREAD 0x200000
 #define TASK_DEAD 0x80
-#define THREAD_BYTES 16384 /* of a kernel stack */
 #define PY_THREADS 128
 #define PY_AGAIN_NS 50000000ULL /* a thread that had no Python may have some */
 #define BPF_F_USER_STACK 256	/* <linux/bpf.h> */
@@ -79,6 +78,7 @@ const volatile __u32 ns_inum;
 /* cudatrace itself, and what it started to trace a program: nobody waits for it of his own will */
 const volatile __u32 our_pid;
 const volatile __s32 nr_futex;
+const volatile __u64 stack_bytes; /* of a thread's stack in the kernel */
 const volatile __u64 fd_calls[CT_HOST_SYSCALLS / 64];
 
 __u64 watched[CT_HOST_TGIDS / 64];
@@ -476,7 +476,7 @@ int BPF_PROG(ct_host_waking, struct task_struct *task)
 	 * call. */
 	at = (__u64)ctx;
 	stack = (__u64)by->stack;
-	if (at < stack || at >= stack + THREAD_BYTES) {
+	if (at < stack || at >= stack + stack_bytes) {
 		r->wakes = CT_HOST_BY_INTERRUPT;
 		return 0;
 	}

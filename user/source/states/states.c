@@ -339,6 +339,14 @@ static int want(struct states *s, pid_t pid)
 		       : 0;
 }
 
+/* 16 KiB; with larger pages one page. */
+static uint64_t stack_bytes(void)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return page > 16384 ? page : 16384;
+}
+
 static int load(struct states *s)
 {
 	struct stat st;
@@ -349,6 +357,7 @@ static int load(struct states *s)
 		return -errno;
 	s->skel->rodata->ns_inum = stat("/proc/self/ns/pid", &st) ? 0 : (uint32_t)st.st_ino;
 	s->skel->rodata->nr_futex = SYS_futex;
+	s->skel->rodata->stack_bytes = stack_bytes();
 	s->skel->rodata->our_pid = (uint32_t)getpid();
 	states_fd_calls((uint64_t *)s->skel->rodata->fd_calls);
 	bpf_program__set_autoattach(s->skel->progs.ct_host_sample, false);
