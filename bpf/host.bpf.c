@@ -257,7 +257,8 @@ static __always_inline void look_at_python(struct host_thread *t, struct ct_host
 	if (r->state && r->nr == nr_futex && p->gil_from && r->arg >= p->gil_from &&
 	    r->arg < p->gil_until) {
 		r->flags |= CT_HOST_F_GIL;
-		holder = p->gil_holder ? user_word(p->gil_holder) : 0;
+		/* the holder's number is one of its own namespace: elsewhere another thread has it */
+		holder = p->gil_holder && t->own_tid == r->tid ? user_word(p->gil_holder) : 0;
 		if (holder && (__u32)user_word(p->gil_locked) == 1)
 			r->holder = native_tid(&p->py, holder);
 	}
