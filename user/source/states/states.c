@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +31,10 @@
 #include "states.h"
 #include "states_record.h"
 
-#define CLOCKS_MAX 4096 /* threads that are sampled at a time */
-#define OWNERS_MAX 1024 /* processes in which Python is looked for */
-#define BYTES (1 << 16) /* of records that are taken at once */
+#define CLOCKS_MAX 4096		/* threads that are sampled at a time */
+#define OWNERS_MAX 1024		/* processes in which Python is looked for */
+#define BYTES (1 << 16)		/* of records that are taken at once */
+#define FORGET_NS 1000000000ULL /* between two looks at which of them have ended */
 #define TRIES 9
 #define TRY_NS 20000000ULL /* until the second look; each one waits for twice as long */
 /* What a thread may take to hand over a record that it has begun. */
@@ -58,6 +60,8 @@ struct states {
 	struct chains threads, owners;
 	unsigned int nclocks;
 	uint64_t unsampled; /* threads without a clock */
+	bool left_out;	    /* a process found no place as an owner */
+	uint64_t forgot_ns; /* when owners were last forgotten */
 	uint64_t look_ns;   /* when an owner is to be looked at next; UINT64_MAX: none is */
 	uint64_t start_ns, complete_ns, lost, malformed, received;
 	void *last; /* where threads were at the end */
@@ -160,6 +164,23 @@ static void look_again(struct states *s, uint64_t now)
 	}
 }
 
+/* Makes room for others: processes that have ended. */
+static void forget_ended(struct states *s)
+{
+	uint64_t now = now_ns();
+
+	if (now - s->forgot_ns < FORGET_NS)
+		return;
+	s->forgot_ns = now;
+	chains_each(&s->owners, link)
+	{
+		if (!kill((pid_t)((struct owner *)link)->ns_tgid, 0) || errno != ESRCH)
+			continue;
+		chains_remove(&s->owners, link);
+		free(link);
+	}
+}
+
 static void see_process(struct states *s, const struct ct_host_raw *r)
 {
 	struct owner *o = (struct owner *)chains_find(&s->owners, r->tgid);
@@ -167,8 +188,14 @@ static void see_process(struct states *s, const struct ct_host_raw *r)
 	if (o && r->what != CT_HOST_RAW_EXEC)
 		return;
 	if (!o) {
-		if (!r->ns_tgid || s->owners.n >= OWNERS_MAX)
+		if (!r->ns_tgid || r->what == CT_HOST_RAW_EXIT)
 			return;
+		if (s->owners.n >= OWNERS_MAX)
+			forget_ended(s);
+		if (s->owners.n >= OWNERS_MAX) {
+			s->left_out = true;
+			return;
+		}
 		o = calloc(1, sizeof(*o));
 		if (!o || chains_add(&s->owners, &o->link, r->tgid)) {
 			free(o);
@@ -444,6 +471,9 @@ static void states_stop(struct source *src)
 		msg_warn("at least %llu threads were not sampled: which code of theirs ran is not "
 			 "known",
 			 (unsigned long long)s->unsampled);
+	if (s->left_out)
+		msg_warn("%d processes at a time are looked at: stacks of others are not known",
+			 OWNERS_MAX);
 	s->stopped = true;
 }
 
