@@ -445,8 +445,12 @@ static int states_start(struct source *src)
 		see_thread(s, r->tid, r->ns_tid);
 	}
 	free(rows);
+	if (n < 0) {
+		msg_error("what threads wait for cannot be seen: %s", strerror((int)-n));
+		return (int)n;
+	}
 	look_again(s, now_ns());
-	return n < 0 ? (int)n : 0;
+	return 0;
 }
 
 static int states_fds(struct source *src, int *fd, int max)
