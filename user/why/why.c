@@ -266,10 +266,13 @@ static struct device *device_of(struct why *w, const struct event *ev, uint32_t 
 static int work(struct why *w, const struct event *ev)
 {
 	const struct ct_work *k = (const struct ct_work *)ev->rec;
-	struct device *d = k->h.flags & CT_F_NO_TIME || w->totals.work >= WORK_MAX
-				   ? NULL
-				   : device_of(w, ev, k->device);
+	struct device *d;
 
+	if (k->h.flags & CT_F_NO_TIME) {
+		w->totals.no_time++;
+		return 1;
+	}
+	d = w->totals.work < WORK_MAX ? device_of(w, ev, k->device) : NULL;
 	if (!d) {
 		w->totals.no_room++;
 		return 1;
