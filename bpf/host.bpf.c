@@ -24,7 +24,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define PF_EXITING 0x4
 #define PF_KTHREAD 0x200000
 #define TASK_DEAD 0x80
-#define THREAD_BYTES 16384 /* of a kernel stack */
 #define PY_THREADS 128
 #define PY_AGAIN_NS 50000000ULL /* a thread that had no Python may have some */
 #define BPF_F_USER_STACK 256	/* <linux/bpf.h> */
@@ -79,6 +78,7 @@ const volatile __u32 ns_inum;
 /* cudatrace itself, and what it started to trace a program: nobody waits for it of his own will */
 const volatile __u32 our_pid;
 const volatile __s32 nr_futex;
+const volatile __u64 stack_bytes; /* of a thread's stack in the kernel */
 const volatile __u64 fd_calls[CT_HOST_SYSCALLS / 64];
 
 __u64 watched[CT_HOST_TGIDS / 64];
@@ -100,6 +100,8 @@ static __always_inline void watch_whole(__u32 tgid)
 
 	if (!bpf_map_update_elem(&host_whole, &tgid, &one, BPF_ANY))
 		watch(tgid);
+	else
+		__sync_fetch_and_add(&host_unwatched, 1);
 }
 
 /* The number of a pid in the tracer's namespace; 0: it is not visible there. */
@@ -255,7 +257,8 @@ static __always_inline void look_at_python(struct host_thread *t, struct ct_host
 	if (r->state && r->nr == nr_futex && p->gil_from && r->arg >= p->gil_from &&
 	    r->arg < p->gil_until) {
 		r->flags |= CT_HOST_F_GIL;
-		holder = p->gil_holder ? user_word(p->gil_holder) : 0;
+		/* the holder's number is one of its own namespace: elsewhere another thread has it */
+		holder = p->gil_holder && t->own_tid == r->tid ? user_word(p->gil_holder) : 0;
 		if (holder && (__u32)user_word(p->gil_locked) == 1)
 			r->holder = native_tid(&p->py, holder);
 	}
@@ -474,7 +477,7 @@ int BPF_PROG(ct_host_waking, struct task_struct *task)
 	 * call. */
 	at = (__u64)ctx;
 	stack = (__u64)by->stack;
-	if (at < stack || at >= stack + THREAD_BYTES) {
+	if (at < stack || at >= stack + stack_bytes) {
 		r->wakes = CT_HOST_BY_INTERRUPT;
 		return 0;
 	}
@@ -529,6 +532,20 @@ int BPF_PROG(ct_host_exec, struct task_struct *task, int old_pid, struct linux_b
 	t->sample.what = CT_HOST_RAW_EXEC;
 	t->sample.on_ns = t->sample.off_ns = t->sample.end_ns = bpf_ktime_get_ns();
 	send(&t->sample);
+	return 0;
+}
+
+/* What is known of a process goes with its last thread: its number may be another one's soon, and there is room for
+ * so many. Its bit stays, for the last switch of its threads. */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(ct_host_gone, struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+
+	if (!is_watched(tgid) || BPF_CORE_READ(task, signal, live.counter) > 0)
+		return 0;
+	bpf_map_delete_elem(&host_whole, &tgid);
+	bpf_map_delete_elem(&host_pythons, &tgid);
 	return 0;
 }
 

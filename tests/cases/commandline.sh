@@ -148,6 +148,8 @@ record --interval 1s -- true              | -i              | give --counters
 record --host                             | --host          | give -p PID
 why                                       | waiting         | give -p PID, -- CMD, or a recording
 why --fail-if gil -- true                 | --fail-if       | as any>5% or gpu-gaps>10%
+why --fail-if gill>2% -- true             | --fail-if       | there is no finding 'gill'
+advise --fail-if gpu-gap>2% R             | --fail-if       | there is no finding 'gpu-gap'
 advise --fail-if any>200% R               | --fail-if       | as any>5% or gpu-gaps>10%
 stat -i 1s -- true                        | -i              | give --counters
 serve -i 1s                               | -i              | give --counters

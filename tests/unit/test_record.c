@@ -36,6 +36,7 @@ static union {
 	struct ct_event event;
 	struct ct_device device;
 	struct ct_scope scope;
+	struct ct_host_segment segment;
 	char room[1 << 16];
 } r;
 
@@ -360,6 +361,14 @@ static void test_names_of_processes(void)
 	fresh(CT_THREAD_NAME, sizeof(r.thread_name));
 	CHECK_EQ(0, checked());
 	memset(r.thread_name.comm, 'x', CT_COMM_LEN);
+	CHECK_EQ(-EBADMSG, checked());
+	fresh(CT_HOST_SEGMENT, sizeof(r.segment));
+	CHECK_EQ(0, checked());
+	memset(r.segment.object, 'x', sizeof(r.segment.object));
+	CHECK_EQ(-EBADMSG, checked());
+	r.segment.object[sizeof(r.segment.object) - 1] = '\0';
+	CHECK_EQ(0, checked());
+	memset(r.segment.other, 'x', CT_COMM_LEN);
 	CHECK_EQ(-EBADMSG, checked());
 	fresh(CT_UNPROBED, sizeof(r.unprobed));
 	r.h.start_ns = r.h.end_ns = 5;

@@ -208,6 +208,21 @@ static void test_gil(void)
 	end();
 }
 
+/* A name with what a terminal obeys, and of which the escapes are longer than a name. */
+static void test_names(void)
+{
+	struct ct_host_segment s = off(1, 0, 20 * MS, 20 * MS, CT_HOST_RUNNING, 0);
+
+	begin();
+	works(MS, 2 * MS, 1, MS - 20000);
+	works(10 * MS, 11 * MS, 1, 10 * MS - 10000);
+	snprintf(s.comm, sizeof(s.comm), "\033[2Jabcdefghijk");
+	waits(s, 0, 0);
+	finish();
+	CHECK_EQ(8 * MS, found(0, "running", "running \\033[2Jabcdefgh, too briefly for a sample"));
+	end();
+}
+
 /* Launched before the gap; not seen to be launched; by a thread that is not watched. */
 static void test_unknown(void)
 {
@@ -253,6 +268,7 @@ int main(void)
 	RUN(test_chain);
 	RUN(test_ends_of_chains);
 	RUN(test_gil);
+	RUN(test_names);
 	RUN(test_unknown);
 	RUN(test_dice);
 	return unit_end();

@@ -96,6 +96,16 @@ static int check_names(const char *name, const char *val)
 	return -EINVAL;
 }
 
+static const char *advise_sink_name_at(unsigned int i)
+{
+	return advise_rule_at(i) ? advise_rule_at(i)->name : NULL;
+}
+
+static int advise_sink_check_condition(const char *option, const char *text)
+{
+	return finding_check_named(option, text, advise_sink_name_at);
+}
+
 static void advise_wants(const void *own, struct sink_wants *wants)
 {
 	wants->for_programs = ((const struct advise_options *)own)->format != ADVISE_TEXT;
@@ -108,7 +118,7 @@ static const struct option_row rows[] = {
 	{ 0, "rule", "LIST", CHECKED(rules, check_names), 0, NULL, "check only these rules, separated by commas: sync-copy, leak, ..." },
 	{ 0, "min-cost", "TIME", DURATION(min_cost_ns, 0, OPTION_MAX, 0, "duration", "give a number and its unit, as 1ms, 50us, 2s"), 0, NULL, "leave out findings that cost less than this: 1ms, 50us, 2s" },
 	{ 0, "fail", NULL, FLAG(fail), 0, NULL, "exit with status 1 if there is a warning or something worse" },
-	{ 0, "fail-if", "EXPR", TEXTS(fail_if, finding_check_condition), 0, NULL,
+	{ 0, "fail-if", "EXPR", TEXTS(fail_if, advise_sink_check_condition), 0, NULL,
 	  "exit with status 1 if a finding takes more than a share of the time: any>5%,\n"
 	  "gpu-gaps>10%; repeatable" },
 };

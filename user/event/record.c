@@ -274,6 +274,14 @@ static int check_comm(const char comm[CT_COMM_LEN])
 	return memchr(comm, '\0', CT_COMM_LEN) ? 0 : -EBADMSG;
 }
 
+static int check_segment(const struct ct_host_segment *s)
+{
+	return check_comm(s->comm) || check_comm(s->other) ||
+			       !memchr(s->object, '\0', sizeof(s->object))
+		       ? -EBADMSG
+		       : 0;
+}
+
 int record_check(const void *rec, size_t avail)
 {
 	const struct ct_hdr *h = rec;
@@ -324,6 +332,7 @@ int record_check(const void *rec, size_t avail)
 	case CT_DEVICE:
 		return check_tail(h, sizeof(struct ct_device),
 				  ((const struct ct_device *)rec)->name_len);
+	case CT_HOST_SEGMENT: return check_segment(rec);
 	default: return 0;
 	}
 }

@@ -114,6 +114,21 @@ int finding_check_condition(const char *option, const char *text)
 	return -EINVAL;
 }
 
+int finding_check_named(const char *option, const char *text, const char *(*name_at)(unsigned int))
+{
+	size_t n = strcspn(text, ">");
+	const char *name = "any";
+
+	if (finding_check_condition(option, text))
+		return -EINVAL;
+	for (unsigned int i = 0; name; name = name_at(i++))
+		if (strlen(name) == n && !strncmp(name, text, n))
+			return 0;
+	msg_error("%s: there is no finding '%.*s'; give a name that JSON has as id, or any", option,
+		  (int)(n < 60 ? n : 60), text);
+	return -EINVAL;
+}
+
 bool finding_fails(const struct finding *f, const char *const *conditions)
 {
 	for (int i = 0; conditions && conditions[i]; i++) {

@@ -46,6 +46,8 @@ void finding_text(struct out *, const char *indent, const struct finding *);
 
 /* A condition of --fail-if: "ID>5%" or "any>5%". Returns 0, or -EINVAL after a message. */
 int finding_check_condition(const char *option, const char *text);
+/* The same for a command whose findings have these names; name_at gives NULL behind the last one. */
+int finding_check_named(const char *option, const char *text, const char *(*name_at)(unsigned int));
 /* Does the finding fulfil one of the conditions, which were checked? NULL-terminated; NULL: none. */
 bool finding_fails(const struct finding *, const char *const *conditions);
 

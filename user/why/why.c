@@ -121,6 +121,32 @@ void why_close(struct why *w)
 
 /* ---- events ---- */
 
+/* The text of foreign bytes. */
+static uint32_t text_of(struct why *w, const char *bytes)
+{
+	struct text plain = { .s = NULL };
+	uint32_t number;
+
+	if (!*bytes)
+		return 0;
+	text_plain(&plain, bytes, 64);
+	text_mem(&plain, "", 1);
+	number = why_texts_add(&w->texts, plain.bad ? "" : plain.s);
+	text_free(&plain);
+	return number;
+}
+
+/* A thread's name as chains show it. */
+static void set_name(struct why *w, struct why_thread *t, const char *bytes)
+{
+	const char *name = why_texts_get(&w->texts, text_of(w, bytes));
+	size_t n = strlen(name);
+
+	n = n < sizeof(t->comm) ? n : text_cut(name, sizeof(t->comm) - 1);
+	memcpy(t->comm, name, n);
+	t->comm[n] = '\0';
+}
+
 static struct why_thread *thread_of(struct why *w, const struct event *ev, uint32_t tid)
 {
 	struct why_thread *t = why_thread_find(&w->threads, tid);
@@ -145,31 +171,16 @@ static struct why_thread *thread_of(struct why *w, const struct event *ev, uint3
 	t->shown_pid = ev->proc->shown_pid;
 	t->shown_tid = process_tid(ev->proc, tid);
 	snprintf(t->process, sizeof(t->process), "%s", ev->proc->comm);
-	snprintf(t->comm, sizeof(t->comm), "%s", ev->thread ? ev->thread : ev->proc->comm);
+	set_name(w, t, ev->thread ? ev->thread : ev->proc->comm);
 	w->totals.threads++;
 	return t;
-}
-
-/* The text of foreign bytes. */
-static uint32_t text_of(struct why *w, const char *bytes)
-{
-	struct text plain = { .s = NULL };
-	uint32_t number;
-
-	if (!*bytes)
-		return 0;
-	text_plain(&plain, bytes, 64);
-	text_mem(&plain, "", 1);
-	number = why_texts_add(&w->texts, plain.bad ? "" : plain.s);
-	text_free(&plain);
-	return number;
 }
 
 static int segment(struct why *w, const struct event *ev)
 {
 	const struct ct_host_segment *h = (const struct ct_host_segment *)ev->rec;
 	struct why_thread *t = thread_of(w, ev, h->h.tid);
-	uint32_t place = why_texts_place(&w->texts, h->stack, ev->stack);
+	uint32_t place;
 
 	w->totals.host = true;
 	if (!t)
@@ -178,9 +189,9 @@ static int segment(struct why *w, const struct event *ev)
 		w->totals.no_room++;
 		return 1;
 	}
+	place = why_texts_place(&w->texts, h->stack, ev->stack);
 	if (h->comm[0])
-		memcpy(t->comm, why_texts_get(&w->texts, text_of(w, h->comm)),
-		       strnlen(h->comm, sizeof(t->comm) - 1) + 1);
+		set_name(w, t, h->comm);
 	if (h->state == CT_HOST_SAMPLED) {
 		if (!array_room(t->samples, t->nsamples))
 			return -ENOMEM;
@@ -255,9 +266,14 @@ static struct device *device_of(struct why *w, const struct event *ev, uint32_t 
 static int work(struct why *w, const struct event *ev)
 {
 	const struct ct_work *k = (const struct ct_work *)ev->rec;
-	struct device *d = k->h.flags & CT_F_NO_TIME ? NULL : device_of(w, ev, k->device);
+	struct device *d;
 
-	if (!d || w->totals.work >= WORK_MAX) {
+	if (k->h.flags & CT_F_NO_TIME) {
+		w->totals.no_time++;
+		return 1;
+	}
+	d = w->totals.work < WORK_MAX ? device_of(w, ev, k->device) : NULL;
+	if (!d) {
 		w->totals.no_room++;
 		return 1;
 	}
@@ -426,9 +442,11 @@ static int of_device(struct why *w, struct device *d, struct why_part *p, struct
 {
 	uint64_t end;
 
-	qsort(d->work, d->nwork, sizeof(*d->work), by_start);
 	*p = (struct why_part){ .is_device = true, .device = d->number, .pid = d->pid };
 	memcpy(p->comm, d->comm, sizeof(p->comm));
+	if (!d->nwork) /* there was no memory for the first of it */
+		return close_part(w, walk, p);
+	qsort(d->work, d->nwork, sizeof(*d->work), by_start);
 	p->from_ns = end = d->work[0].start_ns;
 	for (size_t i = 0; i < d->nwork; i++) {
 		const struct work *k = &d->work[i];

@@ -79,6 +79,7 @@ struct why_part {
 struct why_totals {
 	uint64_t segments, samples, work, calls, threads;
 	uint64_t no_room; /* records that found no room */
+	uint64_t no_time; /* device work of which the time is not known */
 	bool host;	  /* there were segments */
 };
 

@@ -192,6 +192,9 @@ static void limits(struct out *o, const struct why_print *p)
 	if (t.no_room)
 		out_fmt(o, "%llu records found no room: their time is among what is not known.\n",
 			(unsigned long long)t.no_room);
+	if (t.no_time)
+		out_fmt(o, "%llu pieces of device work have no known time: gaps may be shorter.\n",
+			(unsigned long long)t.no_time);
 	if (p->losses &&
 	    holes_text(p->losses->holes, p->start_ns, "Not seen: ", ".\n", text, sizeof(text)))
 		out_str(o, text);
@@ -260,7 +263,7 @@ void why_print_json(struct out *o, const struct why_print *p)
 	json_put_u64(&j, "samples", t.samples);
 	json_put_u64(&j, "work", t.work);
 	json_put_u64(&j, "threads", t.threads);
-	json_put_u64(&j, "not_looked_at", t.no_room);
+	json_put_u64(&j, "not_looked_at", t.no_room + t.no_time);
 	if (p->losses)
 		json_put_holes(&j, p->losses->holes);
 	json_open_array(&j, "parts");

@@ -66,6 +66,16 @@ static int why_sink_close(struct sink *s, const struct sink_end *end)
 	return err ? err : s->opts->out->error;
 }
 
+static const char *why_sink_name_at(unsigned int i)
+{
+	return i < WHY_KINDS ? why_word((enum why_kind)i) : NULL;
+}
+
+static int why_sink_check_condition(const char *option, const char *text)
+{
+	return finding_check_named(option, text, why_sink_name_at);
+}
+
 static void why_wants(const void *own, struct sink_wants *wants)
 {
 	wants->for_programs = ((const struct why_options *)own)->json;
@@ -76,7 +86,7 @@ static void why_wants(const void *own, struct sink_wants *wants)
 static const struct option_row rows[] = {
 	{ 0, "format", "NAME", ENUM(json, "text", "json"), 0, "text", "text or json" },
 	{ 0, "top", "N", COUNT(top, 0, UINT32_MAX, "number", "give a number; 0 prints all"), 0, "12", "print so many causes of each device; 0: all" },
-	{ 0, "fail-if", "EXPR", TEXTS(fail_if, finding_check_condition), 0, NULL,
+	{ 0, "fail-if", "EXPR", TEXTS(fail_if, why_sink_check_condition), 0, NULL,
 	  "exit with status 1 if a cause takes more than a share of the time: any>5%, gil>2%;\n"
 	  "repeatable" },
 };

@@ -96,7 +96,7 @@ static void say_place(const struct stack *s, char *text, size_t size)
 			 own->line, own->function ? own->function : "?", own != first ? " -> " : "",
 			 own != first && first->function ? first->function : "");
 	text_plain(&plain, raw, sizeof(raw));
-	n = plain.len < size - 1 ? plain.len : size - 1;
+	n = plain.len < size ? plain.len : text_cut(plain.s, size - 1);
 	memcpy(text, plain.s ? plain.s : "", plain.s ? n : 0);
 	text[plain.s ? n : 0] = '\0';
 	text_free(&plain);

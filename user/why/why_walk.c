@@ -284,12 +284,15 @@ static void follow(struct why_walk *w, const struct why_segment *s, const struct
 {
 	const char *at = why_texts_get(w->texts, s->place);
 	char more[WHY_TEXT];
+	int n;
 
 	if (s->reason == CT_HOST_GIL && depth)
-		snprintf(more, sizeof(more), "%s", prefix);
+		n = snprintf(more, sizeof(more), "%s", prefix);
 	else
-		snprintf(more, sizeof(more), "%s%s%s%s <- %s: ", prefix, waits[s->reason].words,
-			 *at ? " at " : "", at, by->comm);
+		n = snprintf(more, sizeof(more), "%s%s%s%s <- %s: ", prefix, waits[s->reason].words,
+			     *at ? " at " : "", at, by->comm);
+	if ((size_t)n >= sizeof(more))
+		strcpy(more + text_cut(more, sizeof(more) - sizeof("... ")), "... ");
 	why_walk(w, by, from, to, more, depth + 1);
 }
 

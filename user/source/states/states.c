@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +31,10 @@
 #include "states.h"
 #include "states_record.h"
 
-#define CLOCKS_MAX 4096 /* threads that are sampled at a time */
-#define OWNERS_MAX 1024 /* processes in which Python is looked for */
-#define BYTES (1 << 16) /* of records that are taken at once */
+#define CLOCKS_MAX 4096		/* threads that are sampled at a time */
+#define OWNERS_MAX 1024		/* processes in which Python is looked for */
+#define BYTES (1 << 16)		/* of records that are taken at once */
+#define FORGET_NS 1000000000ULL /* between two looks at which of them have ended */
 #define TRIES 9
 #define TRY_NS 20000000ULL /* until the second look; each one waits for twice as long */
 /* What a thread may take to hand over a record that it has begun. */
@@ -58,6 +60,8 @@ struct states {
 	struct chains threads, owners;
 	unsigned int nclocks;
 	uint64_t unsampled; /* threads without a clock */
+	bool left_out;	    /* a process found no place as an owner */
+	uint64_t forgot_ns; /* when owners were last forgotten */
 	uint64_t look_ns;   /* when an owner is to be looked at next; UINT64_MAX: none is */
 	uint64_t start_ns, complete_ns, lost, malformed, received;
 	void *last; /* where threads were at the end */
@@ -113,11 +117,12 @@ static void see_thread(struct states *s, uint32_t tid, uint32_t ns_tid)
 		free(t);
 		return;
 	}
+	errno = EMFILE;
 	t->fd = s->nclocks < CLOCKS_MAX && ns_tid
 			? open_clock(ns_tid, bpf_program__fd(s->skel->progs.ct_host_sample))
 			: -1;
 	s->nclocks += t->fd >= 0;
-	s->unsampled += t->fd < 0;
+	s->unsampled += t->fd < 0 && errno != ESRCH; /* ended */
 }
 
 /* ---- Python ---- */
@@ -159,6 +164,23 @@ static void look_again(struct states *s, uint64_t now)
 	}
 }
 
+/* Makes room for others: processes that have ended. */
+static void forget_ended(struct states *s)
+{
+	uint64_t now = now_ns();
+
+	if (now - s->forgot_ns < FORGET_NS)
+		return;
+	s->forgot_ns = now;
+	chains_each(&s->owners, link)
+	{
+		if (!kill((pid_t)((struct owner *)link)->ns_tgid, 0) || errno != ESRCH)
+			continue;
+		chains_remove(&s->owners, link);
+		free(link);
+	}
+}
+
 static void see_process(struct states *s, const struct ct_host_raw *r)
 {
 	struct owner *o = (struct owner *)chains_find(&s->owners, r->tgid);
@@ -166,8 +188,14 @@ static void see_process(struct states *s, const struct ct_host_raw *r)
 	if (o && r->what != CT_HOST_RAW_EXEC)
 		return;
 	if (!o) {
-		if (!r->ns_tgid || s->owners.n >= OWNERS_MAX)
+		if (!r->ns_tgid || r->what == CT_HOST_RAW_EXIT)
 			return;
+		if (s->owners.n >= OWNERS_MAX)
+			forget_ended(s);
+		if (s->owners.n >= OWNERS_MAX) {
+			s->left_out = true;
+			return;
+		}
 		o = calloc(1, sizeof(*o));
 		if (!o || chains_add(&s->owners, &o->link, r->tgid)) {
 			free(o);
@@ -244,7 +272,7 @@ static int hole(struct states *s, enum ct_hole_reason reason, enum ct_hole_state
 /* What the kernel side had no room for. */
 static int tell_lost(struct states *s, emit_fn emit, void *ctx)
 {
-	uint64_t lost = s->skel->bss->host_lost + s->malformed;
+	uint64_t lost = s->skel->bss->host_lost + s->skel->bss->host_unwatched + s->malformed;
 
 	if (lost == s->lost)
 		return 0;
@@ -338,6 +366,14 @@ static int want(struct states *s, pid_t pid)
 		       : 0;
 }
 
+/* 16 KiB; with larger pages one page. */
+static uint64_t stack_bytes(void)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return page > 16384 ? page : 16384;
+}
+
 static int load(struct states *s)
 {
 	struct stat st;
@@ -348,6 +384,7 @@ static int load(struct states *s)
 		return -errno;
 	s->skel->rodata->ns_inum = stat("/proc/self/ns/pid", &st) ? 0 : (uint32_t)st.st_ino;
 	s->skel->rodata->nr_futex = SYS_futex;
+	s->skel->rodata->stack_bytes = stack_bytes();
 	s->skel->rodata->our_pid = (uint32_t)getpid();
 	states_fd_calls((uint64_t *)s->skel->rodata->fd_calls);
 	bpf_program__set_autoattach(s->skel->progs.ct_host_sample, false);
@@ -408,8 +445,12 @@ static int states_start(struct source *src)
 		see_thread(s, r->tid, r->ns_tid);
 	}
 	free(rows);
+	if (n < 0) {
+		msg_error("what threads wait for cannot be seen: %s", strerror((int)-n));
+		return (int)n;
+	}
 	look_again(s, now_ns());
-	return n < 0 ? (int)n : 0;
+	return 0;
 }
 
 static int states_fds(struct source *src, int *fd, int max)
@@ -430,6 +471,13 @@ static void states_stop(struct source *src)
 			    : 0;
 	chains_each(&s->threads, link) end_thread(s, (struct thread *)link);
 	host_bpf__detach(s->skel);
+	if (s->unsampled)
+		msg_warn("at least %llu threads were not sampled: which code of theirs ran is not "
+			 "known",
+			 (unsigned long long)s->unsampled);
+	if (s->left_out)
+		msg_warn("%d processes at a time are looked at: stacks of others are not known",
+			 OWNERS_MAX);
 	s->stopped = true;
 }
 

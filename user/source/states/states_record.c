@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* states_record.c - see states_record.h. */
 #include <errno.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -95,9 +96,10 @@ static uint8_t reason_of(const struct ct_host_raw *r)
 		return r->state & UNINTERRUPTIBLE ? CT_HOST_FAULT : CT_HOST_OTHER;
 	if (!row)
 		return CT_HOST_OTHER;
-	return row->reason == CT_HOST_FILE && r->mode ? of_descriptor(r->mode)
-	       : row->reason == CT_HOST_FILE	      ? CT_HOST_OTHER
-						      : row->reason;
+	if (row->reason != CT_HOST_FILE)
+		return row->reason;
+	/* an eventfd and its like is no file, whatever its mode says */
+	return r->mode && r->magic != ANON_INODE_FS_MAGIC ? of_descriptor(r->mode) : CT_HOST_OTHER;
 }
 
 static void of_sample(struct ct_host_segment *s, const struct ct_host_raw *r)
