@@ -484,6 +484,15 @@ static void stop(struct source *s)
 		b->stopped_ns = sooner(b->stopped_ns, source_bpf.stopped(&b->probes));
 }
 
+/* A program of the kernel side may have been interrupted before it sent its record. */
+static void ended(struct source *s)
+{
+	struct both *b = s->priv;
+
+	if (has(&b->probes))
+		source_bpf.ended(&b->probes);
+}
+
 static uint64_t stopped(struct source *s)
 {
 	return ((struct both *)s->priv)->stopped_ns;
@@ -494,6 +503,14 @@ static int status(struct source *s)
 	struct both *b = s->priv;
 
 	return has(&b->hooks) ? source_hooks.status(&b->hooks) : -1;
+}
+
+/* The program is started by the hooks' source. */
+static pid_t program(struct source *s)
+{
+	struct both *b = s->priv;
+
+	return has(&b->hooks) ? source_hooks.program(&b->hooks) : 0;
 }
 
 static void pass_signal(struct source *s, int sig)
@@ -533,9 +550,11 @@ const struct source_ops source_both = {
 	.drain = drain,
 	.complete = complete,
 	.stop = stop,
+	.ended = ended,
 	.losses = losses,
 	.status = status,
 	.stopped = stopped,
+	.program = program,
 	.signal = pass_signal,
 	.pending = pending,
 	.call_counts = call_counts,
