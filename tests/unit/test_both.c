@@ -213,6 +213,20 @@ static void test_lost(void)
 	CHECK_TEXT(" 200 260", flushed(330));
 }
 
+/* A process ended, or became another program, inside a call: the next one with its number is not inside it. */
+static void test_ended(void)
+{
+	for (int i = 0; i < 2; i++) {
+		begin(false);
+		probed("cudaMalloc", 100, 0);
+		flushed(150);
+		flushed(160);
+		other(i ? CT_EXEC : CT_EXIT, false, 8, 200);
+		hooked("cudaGetDevice", 300, 310);
+		CHECK_TEXT(" k200 300", flushed(400));
+	}
+}
+
 /* Nobody waits longer than a second for the one that is behind. */
 static void test_late(void)
 {
@@ -315,6 +329,7 @@ int main(void)
 	RUN(test_nested);
 	RUN(test_same);
 	RUN(test_lost);
+	RUN(test_ended);
 	RUN(test_late);
 	RUN(test_others);
 	RUN(test_last);

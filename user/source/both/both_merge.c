@@ -271,10 +271,41 @@ static void note_scope(struct both_merge *m, const struct ct_hdr *rec)
 		hashmap_remove(&m->scopes, s);
 }
 
+static void forget_stacks(struct queue *q, uint32_t pid)
+{
+	size_t kept = q->from;
+
+	for (size_t i = q->from; i < q->n; i++)
+		if (q->recs[i]->pid == pid)
+			free(q->recs[i]);
+		else
+			q->recs[kept++] = q->recs[i];
+	q->n = kept;
+}
+
+/* The process has ended, or is another program: what its threads were inside of is no more. */
+static void forget_process(struct both_merge *m, uint32_t pid)
+{
+	struct scope *s;
+
+	for (size_t i = 0; i < m->of_probes.n; i++)
+		if (m->of_probes.at[i].pid == pid)
+			m->of_probes.at[i--] = m->of_probes.at[--m->of_probes.n];
+	hashmap_each(&m->scopes, s)
+	{
+		if (s->pid == pid)
+			hashmap_remove(&m->scopes, s);
+	}
+	forget_stacks(&m->stacks[0], pid);
+	forget_stacks(&m->stacks[1], pid);
+}
+
 void both_merge_pass(struct both_merge *m, const struct ct_hdr *rec)
 {
 	if (rec->kind == CT_LAYER_BEGIN || rec->kind == CT_LAYER_END)
 		note_scope(m, rec);
+	else if (rec->kind == CT_EXEC || rec->kind == CT_EXIT)
+		forget_process(m, rec->pid);
 }
 
 /* A call of the probes gets the number of the scope around it. */
