@@ -271,6 +271,7 @@ static int flush(struct both *b)
 		.hooks_ns = has(&b->hooks) ? source_hooks.complete(&b->hooks) : now,
 		.probes_ns = has(&b->probes) ? source_bpf.complete(&b->probes) : now,
 		.now_ns = now,
+		.clock = now_ns,
 		.under_way = under_way,
 		.ctx = b,
 		.paused = b->paused,

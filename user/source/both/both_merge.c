@@ -45,7 +45,8 @@ struct both_merge {
 	const struct capture_plan *plan;
 	struct queue hooks, probes;
 	struct ways of_probes, of_hooks;
-	uint64_t asked_ns; /* when of_hooks was looked at; 0: never */
+	/* of_hooks was looked at between these two moments; 0: never */
+	uint64_t asked_ns, answered_ns;
 	/* stacks, whose call comes next */
 	struct queue stacks[2];
 	struct hashmap scopes;
@@ -244,11 +245,13 @@ static int is_decided(struct both_merge *m, const struct ct_hdr *rec,
 
 	if (u->last)
 		return 1;
+	/* what ended while it was looked at is in no list, but among the records */
 	if (m->asked_ns && rec->end_ns <= m->asked_ns)
-		return u->hooks_ns >= m->asked_ns || u->now_ns > rec->end_ns + LATE_NS;
+		return u->hooks_ns >= m->answered_ns || u->now_ns > rec->end_ns + LATE_NS;
 	m->of_hooks.n = 0;
 	err = u->under_way(u->ctx, note_under_way, m);
 	m->asked_ns = u->now_ns;
+	m->answered_ns = u->clock ? u->clock() : u->now_ns;
 	return err;
 }
 

@@ -27,6 +27,7 @@ void both_merge_pass(struct both_merge *, const struct ct_hdr *);
  * 0, 1 for a pause, or -errno. */
 struct both_merge_until {
 	uint64_t hooks_ns, probes_ns, now_ns;
+	uint64_t (*clock)(void); /* says what is now; NULL: now_ns */
 	int (*under_way)(void *ctx, emit_fn emit, void *emit_ctx);
 	void *ctx;
 	const bool *paused;
