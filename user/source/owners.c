@@ -94,6 +94,16 @@ enum owner owners_of(const struct owners *o, pid_t pid)
 	return !p ? OWNER_HOOKS : p->whole ? OWNER_PROBES : OWNER_BOTH;
 }
 
+unsigned int owners_functions(const struct owners *o, pid_t pid)
+{
+	const struct owned *p = find_owner(o, pid);
+	unsigned int n = 0;
+
+	for (int i = 0; p && i < PLAN_WORDS; i++)
+		n += (unsigned int)__builtin_popcountll(p->funcs[i]);
+	return n;
+}
+
 bool owners_probes(const struct owners *o, pid_t pid, int func)
 {
 	const struct owned *p = find_owner(o, pid);

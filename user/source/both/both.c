@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "../../event/holes/holes.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "../../util/table/array.h"
@@ -183,6 +184,19 @@ static void note_placed(struct both *b, pid_t pid)
 	owners_placed(b->owners, pid, now);
 }
 
+/* Functions that have no hook, and no probes either. Of a process that was given as a whole the hooks' source says it. */
+static void note_unplaced(struct both *b, pid_t pid)
+{
+	struct ct_hole hole =
+		hole_of((uint32_t)pid, CT_HOLE_CALLS, CT_HOLE_REFUSED, CT_HOLE_UNHOOKED);
+
+	if (owners_of(b->owners, pid) != OWNER_BOTH)
+		return;
+	hole_when(&hole, owners_waiting_ns(b->owners, pid), CT_HOLE_OPEN);
+	hole.count = owners_functions(b->owners, pid);
+	b->emit(b->emit_ctx, &hole.h);
+}
+
 static int start(struct source *s)
 {
 	struct both *b = s->priv;
@@ -284,7 +298,7 @@ static int flush(struct both *b)
 }
 
 /* What was given to probes while the trace runs: a process that has no hooks. Links for it are made at once; if there are no such
- * links, its calls stay unknown, which the hooks' source says. */
+ * links, its calls stay unknown, which the hooks' source says, and of single functions we. */
 static int place_given(struct source *s)
 {
 	struct both *b = s->priv;
@@ -296,6 +310,8 @@ static int place_given(struct source *s)
 		for (int i = placed; i < b->npids; i++)
 			if (!bpf_take(&b->probes, b->pids[i]))
 				note_placed(b, b->pids[i]);
+			else
+				note_unplaced(b, b->pids[i]);
 		return 0;
 	}
 	err = open_probes(s, true);
@@ -303,10 +319,15 @@ static int place_given(struct source *s)
 		err = source_bpf.start(&b->probes);
 	if (!err)
 		err = watch(b, &b->probes);
-	for (int i = 0; i < b->npids && !err; i++)
-		note_placed(b, b->pids[i]);
-	if (err)
+	for (int i = 0; i < b->npids; i++)
+		if (err)
+			note_unplaced(b, b->pids[i]);
+		else
+			note_placed(b, b->pids[i]);
+	if (err) {
+		drop(&b->probes);
 		b->npids = 0; /* they have ended, or there are no such links */
+	}
 	return err == -ENOMEM ? err : 0;
 }
 
