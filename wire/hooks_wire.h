@@ -50,10 +50,10 @@
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
-#define HOOKS_VERSION 12
-#define HOOKS_MAPPED_MS 2000 /* how long a thread waits for the object's own one */
-#define HOOKS_ANSWER_MS 1000 /* how long a thread waits for the answer to its question */
-#define HOOKS_FUNCS_MAX 8192
+#define HOOKS_VERSION 13
+#define HOOKS_MAPPED_MS 2000  /* how long a thread waits for the object's own one */
+#define HOOKS_ANSWER_MS 1000  /* how long a thread waits for the answer to its question */
+#define HOOKS_FUNCS_MAX 18432 /* in one process */
 #define HOOKS_THREADS_MAX 4096
 /* an area takes at most one part of so many of a limited address space (RLIMIT_AS) */
 #define HOOKS_LIMIT_PART 16
@@ -163,6 +163,9 @@ struct hooks_filters {
 #define HOOKS_F_REGS 0x2       /* the stacks of its calls are recorded */
 #define HOOKS_F_FOLDS 0x4      /* a call by the runtime is a part of the runtime's call */
 #define HOOKS_F_MUTES 0x8      /* HOOKS_MUTE applies to it */
+/* it is a function of the driver, or of the runtime's library: it gets a hook although there is no room
+ * for others */
+#define HOOKS_F_FIRST 0x10
 struct hooks_func {
 	__u64 address;
 	__u32 cookie;  /* CT_COOKIE() | CT_COOKIE_OF() */
@@ -178,6 +181,7 @@ struct hooks_func {
 /* The result for each function of a list, in its order: enum hook_result (engine.h). If the results
  * have no room in one message, there are several. A message without functions is sent when `late`
  * has changed. */
+#define HOOKS_NO_ROOM 1	  /* HOOK_NO_MEMORY: there is no room for more functions */
 #define HOOKS_ZONE 10	  /* HOOK_ZONE: its jump would land in memory that is in use */
 #define HOOKS_NO_WRITE 12 /* HOOK_NO_WRITE: no function of this process can be hooked */
 #define HOOKS_PARTLY 13	  /* HOOK_PARTLY: hooked where other code calls it */

@@ -37,7 +37,11 @@ static inline const __u64 *hook_kept_regs(const struct hook_regs *r)
 	return r->args - (HOOK_KEPT_REGS + HOOK_KEPT_REGS % 2);
 }
 
-#define HOOK_FUNCS 8192 /* functions at a time, those of unmapped libraries not counted */
+/* Functions at a time, those of unmapped libraries not counted. A PyTorch program has 11 000: most of
+ * its large libraries contain a runtime. The last HOOK_KEPT are only for functions with HOOK_FIRST,
+ * whose libraries may be the last ones that are loaded. */
+#define HOOK_FUNCS 18432
+#define HOOK_KEPT 2048
 
 /* Only entry() is called: the return address is not changed. */
 #define HOOK_ENTRY_ONLY 0x1
@@ -55,6 +59,8 @@ static inline const __u64 *hook_kept_regs(const struct hook_regs *r)
 #define HOOK_FOLDS 0x8
 /* engine_count() applies to this function. */
 #define HOOK_COUNTABLE 0x10
+/* It gets a hook also if there is no room for other functions. */
+#define HOOK_FIRST 0x20
 
 struct hook_spec {
 	__u64 address; /* of the function's first byte */
@@ -72,7 +78,7 @@ struct hook_spec {
 enum hook_result {
 	/* it is hooked; if it was hooked before, it now has the new id and flags */
 	HOOK_ON = 0,
-	HOOK_NO_MEMORY,	 /* no memory, or already HOOK_FUNCS functions */
+	HOOK_NO_MEMORY,	 /* no memory, or already as many functions as there may be */
 	HOOK_NOT_CODE,	 /* no executable mapping there */
 	HOOK_DIFFERS,	 /* the bytes are not those of the file */
 	HOOK_BREAKPOINT, /* there is already an int3 of a uprobe or a debugger */

@@ -42,6 +42,7 @@ static unsigned int nfree;  /* number of free entries below nfuncs */
 #define SLOTS (2 * HOOK_FUNCS)
 #define PUT_BACK_TRIES 10		 /* with a pause of a millisecond after each */
 static unsigned short by_address[SLOTS]; /* number of the function + 1 */
+_Static_assert(HOOK_FUNCS <= 0xffff, "the numbers fit");
 static unsigned int rewritten, hooked_late, interrupted;
 static unsigned int ngates; /* number of gates that were ever made */
 static int process;
@@ -154,9 +155,18 @@ static void engine_enter(struct func *f)
 	by_address[i] = (unsigned short)(f - funcs + 1);
 }
 
-/* Returns a number that no function has, or HOOK_FUNCS if there is none. */
-static unsigned int new_number(void)
+/* Returns how many functions there may be when a function with these flags is one of them. */
+static unsigned int room_for(__u32 flags)
 {
+	return flags & HOOK_FIRST ? HOOK_FUNCS : HOOK_FUNCS - HOOK_KEPT;
+}
+
+/* Returns a number that no function has, or HOOK_FUNCS if there is none for a function with these
+ * flags. */
+static unsigned int new_number(__u32 flags)
+{
+	if (nfuncs - nfree >= room_for(flags))
+		return HOOK_FUNCS;
 	if (!nfree)
 		return nfuncs;
 	for (unsigned int i = 0; i < nfuncs; i++)
@@ -306,7 +316,7 @@ static enum hook_result engine_prepare(const struct hook_spec *spec, const struc
 		struct func *made = f;
 
 		if (!f) {
-			unsigned int number = new_number();
+			unsigned int number = new_number(spec->flags);
 
 			if (number == HOOK_FUNCS)
 				return HOOK_NO_MEMORY;
@@ -520,7 +530,7 @@ int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_resu
 	learn_probes(&maps);
 	jump_begin(&maps);
 	note_gone(&maps);
-	if (nfuncs - nfree + n > HOOK_FUNCS)
+	if (nfuncs - nfree + n > room_for(0))
 		free_unmapped(&maps);
 	for (unsigned int i = 0; i < n; i++)
 		results[i] = engine_prepare(&specs[i], &maps, &ready[i]);

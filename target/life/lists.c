@@ -20,6 +20,8 @@
 
 bool loader_is_hooked;
 
+_Static_assert(HOOKS_FUNCS_MAX == HOOK_FUNCS && HOOKS_NO_ROOM == (int)HOOK_NO_MEMORY,
+	       "the user side's view");
 _Static_assert(HOOKS_PARTLY == (int)HOOK_PARTLY && HOOKS_ZONE == (int)HOOK_ZONE &&
 		       HOOKS_NO_WRITE == (int)HOOK_NO_WRITE,
 	       "the user side's view");
@@ -75,6 +77,7 @@ static int keep_list(size_t size)
 			.flags = (f.flags & HOOKS_F_ENTRY_ONLY ? HOOK_ENTRY_ONLY : 0u) |
 				 (f.flags & HOOKS_F_REGS ? HOOK_REGS : 0u) |
 				 (f.flags & HOOKS_F_FOLDS ? HOOK_FOLDS : 0u) |
+				 (f.flags & HOOKS_F_FIRST ? HOOK_FIRST : 0u) |
 				 (f.flags & HOOKS_F_MUTES ? HOOK_COUNTABLE | muted_flags(f.cookie)
 							  : 0u),
 			.nfile = f.nfile <= sizeof(f.file) ? f.nfile : 0,

@@ -235,7 +235,9 @@ static struct hook_spec spec_of(struct own_hook *o)
 	if (!o->looked)
 		o->address = (__u64)(uintptr_t)dlsym(RTLD_DEFAULT, o->name);
 	o->looked = true;
-	return (struct hook_spec){ .address = o->address, .id = o->id, .flags = o->flags };
+	return (struct hook_spec){ .address = o->address,
+				   .id = o->id,
+				   .flags = o->flags | HOOK_FIRST };
 }
 
 /*

@@ -807,6 +807,45 @@ case_hooks_probed_at_the_end() { # long undisturbed
 	grep -q '20 calls, 0 lost$' "$T/err2" || fail "the other tracer: $(tail -n 1 "$T/err2")"
 }
 
+# dozens_of N: N libraries that contain a runtime, as files of their own.
+dozens_of() {
+	mkdir "$T/dozens"
+	for i in $(seq "$1"); do
+		cp "$BIN/libinner.so" "$T/dozens/lib$i.so"
+	done
+}
+
+# A program with more functions than there is room for: the runtime's library has all its hooks, although it is loaded last.
+case_hooks_room_for_the_runtime() { # long undisturbed
+	with_hooks
+	dozens_of 50
+	ct --source=hooks -v --format json -o "$T/rows" -- "$BIN/dozens" last "$T"/dozens/*
+	ok_rc
+	mv "$T/rows" "$T/out"
+	says 'there is no room for more hooks$'
+	! grep -q 'are functions of CUDA' "$T/err" || fail "the runtime has too few hooks: $(cat "$T/err")"
+	expect_rows cudaMalloc 10
+}
+
+# The same in a program that runs, whose functions are hooked together: the runtime's library is the last one in the order of addresses.
+case_hooks_room_attached() { # long undisturbed
+	with_hooks
+	dozens_of 50
+	mkfifo "$T/go"
+	"$BIN/dozens" first "$T"/dozens/* < "$T/go" > "$T/loaded" &
+	DOZENS=$!
+	exec 6> "$T/go"
+	wait_for 20 grep -q '^loaded' "$T/loaded"
+	attach --source=hooks -p "$DOZENS"
+	says 'there is no room for more hooks'
+	! grep -q 'are functions of CUDA' "$T/err" || fail "the runtime has too few hooks: $(cat "$T/err")"
+	echo >&6
+	exec 6>&-
+	finish
+	ok_rc
+	expect_rows cudaMalloc 10
+}
+
 # unhooked FILE: the number that the end of it has.
 unhooked() {
 	grep '"type":"end"' "$1" | grep -o '"unhooked_functions":[0-9]*' | cut -d: -f2

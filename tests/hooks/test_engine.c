@@ -623,6 +623,51 @@ static void test_libraries_without_end(void)
 	}
 	close(fd);
 }
+
+/* A program with more functions than there is room for: those that come first have their hooks, also where they
+ * are loaded last. */
+static void test_room_is_kept(void)
+{
+	static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0x41,
+					      0x5f, 0x5d, 0x8d, 0x47, 0x01, 0xc3 };
+	static struct hook_spec specs[FUNCS_EACH];
+	static enum hook_result outcome[FUNCS_EACH];
+	unsigned int rounds = HOOK_FUNCS / FUNCS_EACH + 1, on = 0, none = 0;
+	int fd = (int)syscall(SYS_memfd_create, "library", 1);
+	size_t bytes = PAGES_EACH * 4096;
+	char *room = mmap(NULL, rounds * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(fd >= 0 && room != MAP_FAILED);
+	CHECK(!ftruncate(fd, (off_t)bytes));
+	for (int i = 0; i < FUNCS_EACH; i++)
+		CHECK(pwrite(fd, code, sizeof(code), i * 128) == sizeof(code));
+	CHECK_EQ(0, engine_open(&counting));
+	for (unsigned int round = 0; round < rounds; round++) {
+		char *at = room + round * bytes;
+		bool first = round + 1 == rounds;
+
+		CHECK(mmap(at, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0) == at);
+		for (unsigned int i = 0; i < FUNCS_EACH; i++)
+			specs[i] = (struct hook_spec){ .address = (__u64)(uintptr_t)(at + i * 128),
+						       .size = 128,
+						       .id = first,
+						       .flags = first ? HOOK_FIRST : 0 };
+		CHECK(engine_install(specs, FUNCS_EACH, outcome) >= 0);
+		for (unsigned int i = 0; i < FUNCS_EACH && !first; i++) {
+			on += outcome[i] == HOOK_ON;
+			none += outcome[i] == HOOK_NO_MEMORY;
+		}
+		for (unsigned int i = 0; i < FUNCS_EACH && first; i++) {
+			CHECK_EQ(HOOK_ON, outcome[i]);
+			CHECK_EQ((int)i + 1, ((int (*)(int))(void *)(at + i * 128))((int)i));
+		}
+	}
+	CHECK_EQ(HOOK_FUNCS - HOOK_KEPT, on);
+	CHECK_EQ(HOOK_FUNCS, on + none);
+	CHECK(on >= 16384);
+	CHECK_EQ(FUNCS_EACH, leaves(1));
+	close(fd);
+}
 #endif
 
 int main(int argc, char **argv)
@@ -643,6 +688,7 @@ int main(int argc, char **argv)
 	T(refused);
 	T(dlclose);
 	T(libraries_without_end);
+	T(room_is_kept);
 #endif
 	return failed;
 }

@@ -17,6 +17,7 @@
 
 #include "../../user/source/agent/agent_tids.h"
 #include "../../user/source/discover/scans.h"
+#include "../../user/source/hooks/hooks_funcs.h"
 #include "../../user/source/hooks/hooks_peer.h"
 #include "../../user/source/python_seek.h"
 #include "../../user/util/msg.h"
@@ -606,9 +607,9 @@ struct mapped {
 	size_t bytes;
 };
 
-static struct mapped map_runtime(void)
+static struct mapped map_file(const char *path)
 {
-	int fd = open(RUNTIME, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct mapped m = { .at = MAP_FAILED };
 	struct stat st;
 
@@ -621,6 +622,11 @@ static struct mapped map_runtime(void)
 		abort();
 	m.bytes = (m.bytes + 4095) & ~4095UL;
 	return m;
+}
+
+static struct mapped map_runtime(void)
+{
+	return map_file(RUNTIME);
 }
 
 /* Each question is answered with its number, and with what is there since the last one. */
@@ -664,6 +670,113 @@ static void test_mapped(void)
 	CHECK_EQ(0, none);
 	close_peer();
 	check_said("", pid);
+}
+
+/* ---- the order of functions ---- */
+
+/* A copy of the runtime's library under another name: a library that contains a runtime. */
+static struct mapped map_inner(void)
+{
+	static const char name[] = "libcudart.so.13";
+	int fd = open(RUNTIME, O_RDONLY | O_CLOEXEC), to = memfd_create("libinner.so", MFD_CLOEXEC);
+	struct mapped m = { .at = MAP_FAILED };
+	struct stat st;
+	char *text;
+
+	if (fd < 0 || to < 0 || fstat(fd, &st))
+		abort();
+	m.bytes = (size_t)st.st_size;
+	text = malloc(m.bytes);
+	if (!text || read(fd, text, m.bytes) != (ssize_t)m.bytes)
+		abort();
+	for (char *at = text; (at = memmem(at, m.bytes - (size_t)(at - text), name, sizeof(name)));)
+		memcpy(at, "libinner_.so.13", sizeof(name));
+	if (write(to, text, m.bytes) != (ssize_t)m.bytes)
+		abort();
+	m.at = mmap(NULL, m.bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, to, 0);
+	if (m.at == MAP_FAILED)
+		abort();
+	free(text);
+	close(fd);
+	close(to);
+	m.bytes = (m.bytes + 4095) & ~4095UL;
+	return m;
+}
+
+static struct sent {
+	struct mapped runtime, inner;
+	unsigned int n[3]; /* of the runtime's library, of others, of the inner runtime */
+	int at;
+} sent_order;
+
+static int take_order(void *ctx, const void *msg, size_t n)
+{
+	struct sent *s = ctx;
+	struct hooks_list l;
+
+	(void)n;
+	memcpy(&l, msg, sizeof(l));
+	for (uint32_t i = 0; i < l.n; i++) {
+		struct hooks_func f;
+		int kind = 1;
+
+		memcpy(&f, (const char *)msg + sizeof(l) + i * sizeof(f), sizeof(f));
+		if (f.address - (uintptr_t)s->runtime.at < s->runtime.bytes)
+			kind = 0;
+		else if (f.address - (uintptr_t)s->inner.at < s->inner.bytes)
+			kind = 2;
+		CHECK(kind >= s->at);
+		CHECK_EQ(kind == 0, (f.flags & HOOKS_F_FIRST) != 0);
+		s->at = kind;
+		s->n[kind]++;
+	}
+	return 0;
+}
+
+/* The runtime's library comes first, then operators, then a runtime inside another library, wherever they are mapped. */
+static void test_order(void)
+{
+	struct hooks_mapped *m = hooks_mapped_open();
+	struct mapped layers;
+
+	capture_all();
+	files = hooks_files_open(&plan);
+	/* the kernel maps downward: in order of addresses the runtime's library is the last one */
+	sent_order.runtime = map_file(RUNTIME);
+	layers = map_file(".output/standin/libtorch_cpu.so");
+	sent_order.inner = map_inner();
+	CHECK(hooks_funcs_send(files, m, getpid(), 0, take_order, &sent_order) > 800);
+	CHECK(sent_order.n[0] > 400);
+	CHECK(sent_order.n[1] > 4);
+	CHECK_EQ(sent_order.n[0], sent_order.n[2]);
+	munmap(sent_order.runtime.at, sent_order.runtime.bytes);
+	munmap(sent_order.inner.at, sent_order.inner.bytes);
+	munmap(layers.at, layers.bytes);
+	hooks_mapped_close(m);
+	hooks_files_close(files);
+	memset(&plan, 0, sizeof(plan));
+}
+
+/* Is there no room for functions of the runtime, this is said; also where the list holds others. */
+static void test_no_room_for_runtime(void)
+{
+	struct mapped lib = map_runtime();
+
+	plan_add(plan.capture, row("cudaMalloc"));
+	plan_add(plan.shown, row("cudaMalloc"));
+	open_greeted(&(struct hooks_peer_opts){ 0 });
+	answers(1, 0, HOOKS_NO_ROOM);
+	hooks_peer_drain(peer);
+	close_peer();
+	check_said(
+		"cudatrace: warning: process %d: one function has no hook, and its calls are shown "
+		"by --source=probes alone: there is no room for more hooks\n"
+		"cudatrace: warning: process %d: one of the functions for which there is no room "
+		"is a "
+		"function of CUDA's runtime or driver: calls of CUDA are missing; ask for fewer "
+		"functions, or use --source=probes\n",
+		pid);
+	munmap(lib.at, lib.bytes);
 }
 
 static int searched;
@@ -1202,6 +1315,8 @@ int main(void)
 	RUN(test_limited);
 	RUN(test_no_start);
 	RUN(test_mapped);
+	RUN(test_order);
+	RUN(test_no_room_for_runtime);
 	RUN(test_long_search);
 	RUN(test_killed_asking);
 	RUN(test_dies_unread);

@@ -6,7 +6,7 @@
 #include "../../user/util/hash.h"
 #include "../../user/util/table/array.h"
 #include "../../user/util/table/chains.h"
-#include "../../user/util/table/hashmap.h"
+#include "../../user/util/table/hash_map.h"
 #include "unit.h"
 
 struct item {
@@ -54,29 +54,29 @@ static void test_array(void)
 }
 
 /* Against a plain array, with many additions and removals. */
-static void test_hashmap(void)
+static void test_hash_map(void)
 {
 	struct item {
 		uint32_t key, value;
 	};
 	static uint32_t want[4096];
-	struct hashmap k;
+	struct hash_map k;
 	unsigned int seed = 1;
 	size_t n = 0;
 	bool made_it = false;
 
-	hashmap_open(&k, sizeof(struct item), sizeof(uint32_t), 2000);
+	hash_map_open(&k, sizeof(struct item), sizeof(uint32_t), 2000);
 	for (int i = 0; i < 200000; i++) {
 		uint32_t key = (uint32_t)rand_r(&seed) % ARRAY_LEN(want);
-		struct item *it = hashmap_find(&k, &key);
+		struct item *it = hash_map_find(&k, &key);
 
 		if ((it ? it->value : 0) != want[key])
 			abort();
 		if (it && rand_r(&seed) % 2) {
-			hashmap_remove(&k, it);
+			hash_map_remove(&k, it);
 			want[key] = 0;
 			n--;
-		} else if (!it && (it = hashmap_get(&k, &key, &made_it))) {
+		} else if (!it && (it = hash_map_get(&k, &key, &made_it))) {
 			want[key] = it->value = (uint32_t)i + 1;
 			n++;
 			CHECK(made_it);
@@ -86,12 +86,12 @@ static void test_hashmap(void)
 	}
 	CHECK(k.n == n);
 	for (uint32_t key = 0; key < ARRAY_LEN(want); key++) {
-		struct item *it = hashmap_find(&k, &key);
+		struct item *it = hash_map_find(&k, &key);
 
 		if ((it ? it->value : 0) != want[key])
 			abort();
 	}
-	hashmap_close(&k);
+	hash_map_close(&k);
 }
 
 struct thing {
@@ -157,7 +157,7 @@ static unsigned int slots_of_words(unsigned int mask)
 	unsigned int n = 0;
 
 	for (uint64_t i = 0; i < ARRAY_LEN(used); i++) {
-		uint64_t word = i << 56 | 42, at = hashmap_hash(&word, sizeof(word)) & mask;
+		uint64_t word = i << 56 | 42, at = hash_map_hash(&word, sizeof(word)) & mask;
 
 		n += !used[at];
 		used[at] = true;
@@ -179,7 +179,7 @@ static void test_hash(void)
 		hash_key[0] += 0x123456789;
 		hash_key[1] += 0xabcdef02468ULL;
 		CHECK(hash_bytes(first, 16) != hash_bytes(other, 16));
-		CHECK(hashmap_hash(first, 16) != hashmap_hash(other, 16));
+		CHECK(hash_map_hash(first, 16) != hash_map_hash(other, 16));
 		/* 256 in 256 slots: by chance some 160 are taken */
 		CHECK(slots_of_words(255) > 80);
 	}
@@ -207,7 +207,7 @@ int main(int argc, char **argv)
 		return write(1, &hash, sizeof(hash)) != sizeof(hash);
 	test_hash();
 	test_array();
-	test_hashmap();
+	test_hash_map();
 	test_chains();
 	return unit_end();
 }

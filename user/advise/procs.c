@@ -24,7 +24,7 @@ void procs_free(struct procs *ps)
 {
 	for (uint32_t i = 0; i < ps->n; i++)
 		free_proc(ps->at[i]);
-	hashmap_close(&ps->threads);
+	hash_map_close(&ps->threads);
 	memset(ps, 0, sizeof(*ps));
 }
 
@@ -73,6 +73,6 @@ struct advise_process *procs_find(struct procs *ps, const struct event *ev)
 struct thread *procs_thread(struct procs *ps, const struct advise_process *p, uint32_t tid)
 {
 	if (!ps->threads.size)
-		hashmap_open_of(&ps->threads, struct thread, tid, THREADS_MAX);
-	return hashmap_get(&ps->threads, (uint32_t[]){ p->index, tid }, &(bool){ false });
+		hash_map_open_of(&ps->threads, struct thread, tid, THREADS_MAX);
+	return hash_map_get(&ps->threads, (uint32_t[]){ p->index, tid }, &(bool){ false });
 }

@@ -4,13 +4,13 @@
 #define CT_ADVISE_PROCS_H
 
 #include "rule.h"
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 
 struct procs {
 	struct advise_process *at[PROCS_MAX];
 	uint32_t n;
 	struct advise_process *last; /* the one that was asked for before */
-	struct hashmap threads;	     /* struct thread */
+	struct hash_map threads;     /* struct thread */
 };
 
 /* Returns the process of the event, and makes it if there is none yet. NULL: there are PROCS_MAX already, or there

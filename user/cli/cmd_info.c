@@ -17,7 +17,7 @@
 #include "../render/table.h"
 #include "../trace/reader.h"
 #include "../util/table/array.h"
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 #include "../util/io/ended.h"
 #include "../util/io/json.h"
 #include "../util/io/confine.h"
@@ -52,7 +52,7 @@ struct info {
 	struct reader_stats stats;
 	struct process_table *procs;
 	struct info_process *processes;
-	struct hashmap pids; /* of struct info_pid */
+	struct hash_map pids; /* of struct info_pid */
 	uint32_t nprocesses, last;
 	uint64_t beyond; /* records of processes that there was no room for */
 	uint64_t kinds[CT_KIND_END], unknown_kinds, failed, unfinished;
@@ -100,7 +100,7 @@ static uint32_t new_process(struct info *in, const struct process *p)
 
 	if (in->nprocesses == PROCESSES_MAX || !array_room(in->processes, in->nprocesses))
 		return PROCESSES_MAX;
-	pid = hashmap_get(&in->pids, &p->pid, &made);
+	pid = hash_map_get(&in->pids, &p->pid, &made);
 	if (!pid)
 		return PROCESSES_MAX;
 	in->processes[in->nprocesses] = (struct info_process){ .p = *p,
@@ -121,7 +121,7 @@ static struct info_process *cmd_info_process_of(struct info *in, const struct pr
 
 	if (in->last < in->nprocesses && same_process(&in->processes[in->last], p))
 		return &in->processes[in->last];
-	pid = hashmap_find(&in->pids, &p->pid);
+	pid = hash_map_find(&in->pids, &p->pid);
 	for (at = pid ? pid->newest + 1 : 0; at && looks++ < LOOKS_MAX;
 	     at = in->processes[at - 1].older) {
 		if (!same_process(&in->processes[at - 1], p))
@@ -811,7 +811,7 @@ static int cmd_info(const struct request *given)
 		return 1;
 	}
 	confine(0);
-	hashmap_open(&in.pids, sizeof(struct info_pid), sizeof(uint32_t), PROCESSES_MAX);
+	hash_map_open(&in.pids, sizeof(struct info_pid), sizeof(uint32_t), PROCESSES_MAX);
 	in.procs = process_table_open();
 	in.holes = holes_open();
 	in.muting = replay_muted_open();
@@ -838,7 +838,7 @@ static int cmd_info(const struct request *given)
 	for (uint32_t i = 0; i < in.nprocesses; i++)
 		free(in.processes[i].host);
 	free(in.processes);
-	hashmap_close(&in.pids);
+	hash_map_close(&in.pids);
 	process_table_close(in.procs);
 	holes_close(in.holes);
 	replay_muted_close(in.muting);

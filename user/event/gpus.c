@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 #include "gpus.h"
 
 #define NAMES_MAX 65536 /* (process, device) pairs */
@@ -22,7 +22,7 @@ struct named {
 struct gpu_table {
 	struct gpu *gpus[GPUS_MAX];
 	uint32_t n;
-	struct hashmap names;
+	struct hash_map names;
 };
 
 struct gpu_table *gpu_table_open(void)
@@ -30,8 +30,8 @@ struct gpu_table *gpu_table_open(void)
 	struct gpu_table *t = calloc(1, sizeof(*t));
 
 	if (t)
-		hashmap_open(&t->names, sizeof(struct named), sizeof(((struct named *)0)->key),
-			     NAMES_MAX);
+		hash_map_open(&t->names, sizeof(struct named), sizeof(((struct named *)0)->key),
+			      NAMES_MAX);
 	return t;
 }
 
@@ -41,7 +41,7 @@ void gpu_table_close(struct gpu_table *t)
 		return;
 	for (uint32_t i = 0; i < t->n; i++)
 		free(t->gpus[i]);
-	hashmap_close(&t->names);
+	hash_map_close(&t->names);
 	free(t);
 }
 
@@ -101,7 +101,7 @@ static uint32_t gpus_place_of(struct gpu_table *t, uint32_t host, uint32_t devic
 static const struct gpu *gpus_find(const struct gpu_table *t, uint32_t process, uint32_t device)
 {
 	struct named want = { .key = { process, device } };
-	const struct named *n = device == CT_UNKNOWN ? NULL : hashmap_find(&t->names, &want.key);
+	const struct named *n = device == CT_UNKNOWN ? NULL : hash_map_find(&t->names, &want.key);
 
 	return n ? t->gpus[n->at] : NULL;
 }
@@ -114,7 +114,7 @@ static const struct gpu *gpus_name(struct gpu_table *t, uint32_t process, uint32
 
 	if (at == GPUS_MAX)
 		return NULL;
-	n = hashmap_get(&t->names, &want.key, &made);
+	n = hash_map_get(&t->names, &want.key, &made);
 	if (n)
 		n->at = at;
 	return t->gpus[at];

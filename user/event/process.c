@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 #include "../util/msg.h"
 #include "registry.h"
 
@@ -55,11 +55,11 @@ struct ended_process {
 };
 
 struct process_table {
-	struct registry all;  /* of struct kept_process */
-	struct process other; /* stands for every process for which there is no room */
-	struct hashmap ended; /* struct ended_process */
+	struct registry all;   /* of struct kept_process */
+	struct process other;  /* stands for every process for which there is no room */
+	struct hash_map ended; /* struct ended_process */
 	bool keeps_ended;
-	struct hashmap given, seen;
+	struct hash_map given, seen;
 	uint32_t made_up; /* numbers so far */
 	size_t info_bytes;
 	uint64_t learned; /* records */
@@ -86,9 +86,9 @@ struct process_table *process_table_open(void)
 	if (!t)
 		return NULL;
 	registry_open(&t->all, &rules, t);
-	hashmap_open_of(&t->ended, struct ended_process, key, ENDED_MAX);
-	hashmap_open_of(&t->given, struct given, key, NUMBERS_MAX);
-	hashmap_open_of(&t->seen, struct seen, key, NUMBERS_MAX);
+	hash_map_open_of(&t->ended, struct ended_process, key, ENDED_MAX);
+	hash_map_open_of(&t->given, struct given, key, NUMBERS_MAX);
+	hash_map_open_of(&t->seen, struct seen, key, NUMBERS_MAX);
 	return t;
 }
 
@@ -125,9 +125,9 @@ void process_table_close(struct process_table *t)
 	t->keeps_ended = false;
 	registry_close(&t->all);
 	process_table_counted(t);
-	hashmap_close(&t->ended);
-	hashmap_close(&t->given);
-	hashmap_close(&t->seen);
+	hash_map_close(&t->ended);
+	hash_map_close(&t->given);
+	hash_map_close(&t->seen);
 	free(t);
 }
 
@@ -147,10 +147,10 @@ void process_table_counted(struct process_table *t)
 {
 	struct ended_process *e;
 
-	hashmap_each(&t->ended, e)
+	hash_map_each(&t->ended, e)
 	{
 		drop(t, e->process);
-		hashmap_remove(&t->ended, e);
+		hash_map_remove(&t->ended, e);
 	}
 }
 
@@ -158,7 +158,7 @@ static void drop_infos_of_ended(struct process_table *t)
 {
 	struct ended_process *e;
 
-	hashmap_each(&t->ended, e) drop_info(t, e->process);
+	hash_map_each(&t->ended, e) drop_info(t, e->process);
 }
 
 /* Keeps a process that has ended for its sums, or frees it if there is no room. */
@@ -168,7 +168,7 @@ static void keep_or_drop(struct process_table *t, struct process *p)
 	bool made = false;
 
 	if (t->keeps_ended && p->start_boottime_ns) {
-		e = hashmap_get(&t->ended, &want.key, &made);
+		e = hash_map_get(&t->ended, &want.key, &made);
 		if (!e && !t->ended_said)
 			msg_warn("more than %d processes have ended since their sums were last "
 				 "read: the calls of further ones are counted, but their names are "
@@ -237,7 +237,7 @@ static uint32_t times(struct process_table *t, uint32_t shown, uint32_t host)
 	struct seen want = { .key = { shown, host } }, *s;
 	bool made;
 
-	s = hashmap_get(&t->seen, &want.key, &made);
+	s = hash_map_get(&t->seen, &want.key, &made);
 	return s ? ++s->times : 0;
 }
 
@@ -250,7 +250,7 @@ static void give_number(struct process_table *t, struct process *p)
 
 	p->unique_pid = p->shown_pid;
 	p->nth = 1;
-	g = hashmap_get(&t->given, &want.key, &made);
+	g = hash_map_get(&t->given, &want.key, &made);
 	if (g && !made) {
 		p->unique_pid = g->unique;
 		p->nth = g->nth;
@@ -284,7 +284,7 @@ const struct process *process_table_find_counted(struct process_table *t,
 	/* the durations of all processes */
 	if (!of->h.pid || (k && short_start(&k->p) == of->start))
 		return process_table_find(t, of->h.pid);
-	e = hashmap_find(&t->ended, &want.key);
+	e = hash_map_find(&t->ended, &want.key);
 	if (!e)
 		return set_unknown(&t->other, of->h.pid);
 	if (!e->process->unique_pid)

@@ -12,17 +12,17 @@
 void registry_open(struct registry *r, const struct registry_rules *rules, void *ctx)
 {
 	*r = (struct registry){ .rules = rules, .ctx = ctx };
-	hashmap_open_of(&r->places, struct registry_place, pid, rules->most);
+	hash_map_open_of(&r->places, struct registry_place, pid, rules->most);
 	r->sweep_at = rules->stays_ns == UINT64_MAX ? rules->most : FIRST_SWEEP;
 }
 
 static void forget(struct registry *r, struct registered *item, const struct ct_hdr *why)
 {
-	struct registry_place *place = hashmap_look(&r->places, &item->pid);
+	struct registry_place *place = hash_map_look(&r->places, &item->pid);
 
 	r->nexited -= item->exited;
 	r->last = NULL;
-	hashmap_remove(&r->places, place);
+	hash_map_remove(&r->places, place);
 	if (r->rules->gone)
 		r->rules->gone(r->ctx, item, why);
 	free(item);
@@ -38,7 +38,7 @@ void registry_close(struct registry *r)
 	struct registered *item;
 
 	registry_each(r, item) forget(r, item, NULL);
-	hashmap_close(&r->places);
+	hash_map_close(&r->places);
 }
 
 void *registry_find(const struct registry *r, uint32_t pid)
@@ -47,7 +47,7 @@ void *registry_find(const struct registry *r, uint32_t pid)
 
 	if (r->last && r->last->pid == pid)
 		return r->last;
-	place = hashmap_look(&r->places, &pid);
+	place = hash_map_look(&r->places, &pid);
 	return place ? place->item : NULL;
 }
 
@@ -125,7 +125,7 @@ void *registry_get(struct registry *r, uint32_t pid)
 			return NULL;
 		}
 		item = calloc(1, r->rules->size);
-		place = item ? hashmap_get(&r->places, &pid, &(bool){ false }) : NULL;
+		place = item ? hash_map_get(&r->places, &pid, &(bool){ false }) : NULL;
 		if (!place) {
 			free(item);
 			return NULL;
@@ -148,7 +148,7 @@ void *registry_of(struct registry *r, const struct process *p)
 
 size_t registry_bytes(const struct registry *r)
 {
-	return hashmap_bytes(&r->places) + registry_count(r) * r->rules->size;
+	return hash_map_bytes(&r->places) + registry_count(r) * r->rules->size;
 }
 
 /* ---- records ---- */

@@ -18,7 +18,7 @@
 #ifndef CT_REGISTRY_H
 #define CT_REGISTRY_H
 
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 #include "event.h"
 
 /* As many processes as Linux has by default, and more than a trace has at a time. */
@@ -59,7 +59,7 @@ struct registry {
 	/* the rest is its own */
 	const struct registry_rules *rules;
 	void *ctx;
-	struct hashmap places; /* of struct registry_place, by pid */
+	struct hash_map places; /* of struct registry_place, by pid */
 	struct registered *last;
 	uint64_t now_ns; /* when the last process began or ended */
 	uint64_t clock;
@@ -108,7 +108,7 @@ static inline size_t registry_count(const struct registry *r)
 /* The struct number i of registry_count(). */
 static inline void *registry_at(const struct registry *r, size_t i)
 {
-	return ((const struct registry_place *)hashmap_at(&r->places, i))->item;
+	return ((const struct registry_place *)hash_map_at(&r->places, i))->item;
 }
 /* Bytes of all structs. */
 size_t registry_bytes(const struct registry *);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 #include "event.h"
 
 #define NAMES_MAX 65536 /* names in a generation */
@@ -24,13 +24,13 @@ struct named_thread {
 };
 
 struct thread_table {
-	struct hashmap young, old;
+	struct hash_map young, old;
 };
 
-static void open_generation(struct hashmap *k)
+static void open_generation(struct hash_map *k)
 {
-	hashmap_open(k, sizeof(struct named_thread), sizeof(((struct named_thread *)0)->key),
-		     NAMES_MAX);
+	hash_map_open(k, sizeof(struct named_thread), sizeof(((struct named_thread *)0)->key),
+		      NAMES_MAX);
 }
 
 struct thread_table *thread_table_open(void)
@@ -48,8 +48,8 @@ void thread_table_close(struct thread_table *t)
 {
 	if (!t)
 		return;
-	hashmap_close(&t->young);
-	hashmap_close(&t->old);
+	hash_map_close(&t->young);
+	hash_map_close(&t->old);
 	free(t);
 }
 
@@ -59,12 +59,12 @@ static struct named_thread *threads_put(struct thread_table *t, const struct nam
 	struct named_thread *at;
 	bool made;
 
-	if (t->young.n == NAMES_MAX && !hashmap_find(&t->young, &n->key)) {
-		hashmap_close(&t->old);
+	if (t->young.n == NAMES_MAX && !hash_map_find(&t->young, &n->key)) {
+		hash_map_close(&t->old);
 		t->old = t->young;
 		open_generation(&t->young);
 	}
-	at = hashmap_get(&t->young, &n->key, &made);
+	at = hash_map_get(&t->young, &n->key, &made);
 	if (at)
 		*at = *n;
 	return at;
@@ -87,10 +87,10 @@ const char *thread_table_find(struct thread_table *t, uint32_t pid, uint32_t tid
 
 	if (!tid || tid == pid)
 		return NULL;
-	n = hashmap_find(&t->young, &want.key);
+	n = hash_map_find(&t->young, &want.key);
 	if (n)
 		return n->comm;
-	n = hashmap_find(&t->old, &want.key);
+	n = hash_map_find(&t->old, &want.key);
 	if (!n)
 		return NULL;
 	want = *n;

@@ -13,7 +13,7 @@
 #include "../flow/sink.h"
 #include "../util/msg.h"
 #include "../util/table/array.h"
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 
 #define SPLIT_FILES_MAX 256
 #define SPLIT_REFUSED_MAX (1u << 24) /* as many as processes have numbers */
@@ -31,7 +31,7 @@ struct split {
 	struct split_file **files;
 	int n;
 	struct split_file *last; /* that a row went to */
-	struct hashmap refused;	 /* numbers of processes whose file could not be made */
+	struct hash_map refused; /* numbers of processes whose file could not be made */
 	bool full;		 /* there are as many files as there can be, which was said */
 };
 
@@ -41,8 +41,8 @@ static int split_open(struct sink *s, const struct sink_opts *opts)
 	s->priv = calloc(1, sizeof(struct split));
 	if (!s->priv)
 		return -ENOMEM;
-	hashmap_open(&((struct split *)s->priv)->refused, sizeof(uint32_t), sizeof(uint32_t),
-		     SPLIT_REFUSED_MAX);
+	hash_map_open(&((struct split *)s->priv)->refused, sizeof(uint32_t), sizeof(uint32_t),
+		      SPLIT_REFUSED_MAX);
 	return 0;
 }
 
@@ -98,7 +98,7 @@ static int refuse(struct split *all, uint32_t number)
 {
 	bool made;
 
-	return hashmap_get(&all->refused, &number, &made) ? 0 : -ENOMEM;
+	return hash_map_get(&all->refused, &number, &made) ? 0 : -ENOMEM;
 }
 
 /* The file of the event's process, which has one from its first call or device work on. *err, where it
@@ -125,7 +125,7 @@ static struct split_file *file_of(struct sink *s, const struct event *ev, int *e
 			 "in no file",
 			 SPLIT_FILES_MAX);
 	all->full = all->n == SPLIT_FILES_MAX;
-	if (all->full || hashmap_look(&all->refused, &number))
+	if (all->full || hash_map_look(&all->refused, &number))
 		return NULL;
 	f = calloc(1, sizeof(*f));
 	*err = f && array_room(all->files, all->n) ? 0 : -ENOMEM;
@@ -205,7 +205,7 @@ static int split_close(struct sink *s, const struct sink_end *end)
 	if (all && !all->n && all->refused.n)
 		failed = 1;
 	if (all) {
-		hashmap_close(&all->refused);
+		hash_map_close(&all->refused);
 		free(all->files);
 	}
 	free(all);

@@ -24,21 +24,21 @@ struct operator_name {
 void blocks_init(struct blocks *b, uint32_t live_max)
 {
 	memset(b, 0, sizeof(*b));
-	hashmap_open_of(&b->totals, struct blocks_total, device, BLOCKS_TOTALS);
-	hashmap_open_of(&b->rows, struct blocks_row, of, BLOCKS_ROWS);
-	hashmap_open_of(&b->live, struct block, total, live_max ? live_max : BLOCKS_MAX);
-	hashmap_open_of(&b->names, struct operator_name, hash, BLOCKS_OPERATORS);
+	hash_map_open_of(&b->totals, struct blocks_total, device, BLOCKS_TOTALS);
+	hash_map_open_of(&b->rows, struct blocks_row, of, BLOCKS_ROWS);
+	hash_map_open_of(&b->live, struct block, total, live_max ? live_max : BLOCKS_MAX);
+	hash_map_open_of(&b->names, struct operator_name, hash, BLOCKS_OPERATORS);
 }
 
 void blocks_free(struct blocks *b)
 {
 	struct operator_name *name;
 
-	hashmap_each(&b->names, name) free(name->text);
-	hashmap_close(&b->totals);
-	hashmap_close(&b->rows);
-	hashmap_close(&b->live);
-	hashmap_close(&b->names);
+	hash_map_each(&b->names, name) free(name->text);
+	hash_map_close(&b->totals);
+	hash_map_close(&b->rows);
+	hash_map_close(&b->live);
+	hash_map_close(&b->names);
 }
 
 bool blocks_has(const struct ct_call *c)
@@ -53,7 +53,7 @@ bool blocks_has(const struct ct_call *c)
 const char *blocks_operator(const struct blocks *b, uint32_t number)
 {
 	const struct operator_name *name =
-		number && number <= b->names.n ? hashmap_at(&b->names, number - 1) : NULL;
+		number && number <= b->names.n ? hash_map_at(&b->names, number - 1) : NULL;
 
 	return name ? name->text : NULL;
 }
@@ -87,9 +87,9 @@ static uint32_t operator_number(struct blocks *b, const struct event *ev)
 
 	if (!text)
 		return NO_NAME;
-	name = hashmap_get(&b->names, &hash, &made);
+	name = hash_map_get(&b->names, &hash, &made);
 	if (name && made && !(name->text = strdup(text))) {
-		hashmap_remove(&b->names, name);
+		hash_map_remove(&b->names, name);
 		name = NULL;
 	}
 	if (!name) {
@@ -103,7 +103,7 @@ static uint32_t operator_number(struct blocks *b, const struct event *ev)
 
 static struct blocks_total *total_at(const struct blocks *b, uint32_t i)
 {
-	return hashmap_at(&b->totals, i);
+	return hash_map_at(&b->totals, i);
 }
 
 uint64_t blocks_at_peak(const struct blocks *b, const struct blocks_row *r, uint64_t *n)
@@ -140,7 +140,7 @@ static void sum(struct blocks *b, const struct block *k, enum blocks_by by, uint
 {
 	struct blocks_row key = { .total = k->total, .by = by, .of = of };
 	bool made;
-	struct blocks_row *r = hashmap_get(&b->rows, &key, &made);
+	struct blocks_row *r = hash_map_get(&b->rows, &key, &made);
 
 	if (!r) {
 		b->no_row++;
@@ -194,7 +194,7 @@ static void remove_block(struct blocks *b, struct block *k, const struct block_c
 	c.bytes = k->bytes;
 	blocks_tell(b, &c);
 	sums(b, k, false);
-	hashmap_remove(&b->live, k);
+	hash_map_remove(&b->live, k);
 }
 
 /* ---- blocks ---- */
@@ -229,7 +229,7 @@ static void taken(struct blocks *b, const struct block *key, const struct block_
 		  uint32_t name)
 {
 	struct blocks_total *t = total_at(b, key->total);
-	struct block *k = hashmap_find(&b->live, key);
+	struct block *k = hash_map_find(&b->live, key);
 	bool made;
 
 	if (k) {
@@ -237,7 +237,7 @@ static void taken(struct blocks *b, const struct block *key, const struct block_
 		remove_block(b, k, c);
 	}
 	blocks_tell(b, c);
-	k = hashmap_get(&b->live, key, &made);
+	k = hash_map_get(&b->live, key, &made);
 	if (!k) {
 		t->no_room++;
 		return;
@@ -252,7 +252,7 @@ static void taken(struct blocks *b, const struct block *key, const struct block_
 static void given_back(struct blocks *b, const struct block *key, const struct block_change *c)
 {
 	struct blocks_total *t = total_at(b, key->total);
-	struct block *k = hashmap_find(&b->live, key);
+	struct block *k = hash_map_find(&b->live, key);
 
 	if (!k) {
 		t->unseen_n++;
@@ -318,7 +318,7 @@ struct block *blocks_held(const struct blocks *b, uint32_t total, size_t *n)
 
 	*n = 0;
 	for (size_t i = 0; list && i < b->live.n && *n < t->n; i++) {
-		const struct block *k = hashmap_at(&b->live, i);
+		const struct block *k = hash_map_at(&b->live, i);
 
 		if (k->total == total)
 			list[(*n)++] = *k;
@@ -432,7 +432,7 @@ void blocks_segment(struct blocks *b, const struct block_change *c)
 static void find_holders(const struct blocks *b, struct blocks_oom *o)
 {
 	for (size_t i = 0; i < b->rows.n; i++) {
-		const struct blocks_row *r = hashmap_at(&b->rows, i);
+		const struct blocks_row *r = hash_map_at(&b->rows, i);
 
 		if (r->total == o->total && r->by == BLOCKS_BY_STACK && r->bytes)
 			holders_add(&o->holders, &(struct holder){ r->of, r->bytes, r->n });
@@ -474,7 +474,7 @@ const struct blocks_oom *blocks_report(struct blocks *b, const struct event *ev,
 	if (!block_report(c, &said) || said.type != BLOCK_REPORT_CUDA)
 		return NULL;
 	key.device = said.device;
-	t = hashmap_get(&b->totals, &key, &made);
+	t = hash_map_get(&b->totals, &key, &made);
 	if (!t) {
 		b->no_row++;
 		return NULL;
@@ -518,10 +518,10 @@ void blocks_end(struct blocks *b, uint32_t process, const struct live *segments)
 	}
 	if (!any)
 		return;
-	hashmap_each(&b->live, k)
+	hash_map_each(&b->live, k)
 	{
 		if (total_at(b, k->total)->process == process)
-			hashmap_remove(&b->live, k);
+			hash_map_remove(&b->live, k);
 	}
 }
 
@@ -547,7 +547,7 @@ const struct blocks_row **blocks_rows(const struct blocks *b, uint32_t total, en
 
 	*n = 0;
 	for (size_t i = 0; rows && i < b->rows.n; i++) {
-		const struct blocks_row *r = hashmap_at(&b->rows, i);
+		const struct blocks_row *r = hash_map_at(&b->rows, i);
 
 		if (r->total == total && r->by == by)
 			rows[(*n)++] = r;

@@ -84,11 +84,11 @@ struct blocks {
 	/* called for each change; NULL: not wanted */
 	void (*changed)(void *ctx, const struct block_change *);
 	void *ctx;
-	struct hashmap
+	struct hash_map
 		totals; /* struct blocks_total: none is removed, so that its place is its number */
-	struct hashmap rows;  /* struct blocks_row */
-	struct hashmap live;  /* struct block */
-	struct hashmap names; /* of operators: none is removed */
+	struct hash_map rows;  /* struct blocks_row */
+	struct hash_map live;  /* struct block */
+	struct hash_map names; /* of operators: none is removed */
 	struct blocks_oom ooms[BLOCKS_OOMS];
 	uint32_t nooms;
 	uint64_t no_row; /* changes for which there was no row, or no total */
@@ -123,7 +123,7 @@ struct blocks_span *blocks_spans(const struct live *segments, uint32_t process, 
 struct block *blocks_held(const struct blocks *, uint32_t total, size_t *n);
 static inline const struct blocks_total *blocks_total(const struct blocks *b, uint32_t i)
 {
-	return hashmap_at(&b->totals, i);
+	return hash_map_at(&b->totals, i);
 }
 /* How the blocks of a total lie in its segments: at its process's end, or else now. */
 struct blocks_frag blocks_fragments(const struct blocks *, uint32_t total,

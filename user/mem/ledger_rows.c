@@ -26,9 +26,9 @@ int ledger_index_open(struct ledger *l)
 	l->index = x;
 	if (!x)
 		return -ENOMEM;
-	hashmap_open_of(&x->rows, struct row_place, key,
-			l->opts.rows_max && l->opts.rows_max < ROWS_MAX ? l->opts.rows_max
-									: ROWS_MAX);
+	hash_map_open_of(&x->rows, struct row_place, key,
+			 l->opts.rows_max && l->opts.rows_max < ROWS_MAX ? l->opts.rows_max
+									 : ROWS_MAX);
 	return 0;
 }
 
@@ -36,7 +36,7 @@ void ledger_index_close(struct ledger *l)
 {
 	if (!l->index)
 		return;
-	hashmap_close(&l->index->rows);
+	hash_map_close(&l->index->rows);
 	free(l->index);
 }
 
@@ -57,7 +57,7 @@ static struct row_key ledger_rows_key_of(const struct ledger_row *r)
 const struct ledger_row *ledger_row_find(const struct ledger *l, const struct ledger_row *key)
 {
 	const struct row_key k = ledger_rows_key_of(key);
-	const struct row_place *p = hashmap_look(&l->index->rows, &k);
+	const struct row_place *p = hash_map_look(&l->index->rows, &k);
 
 	return p ? &l->rows[p->at] : NULL;
 }
@@ -65,11 +65,11 @@ const struct ledger_row *ledger_row_find(const struct ledger *l, const struct le
 struct ledger_row *ledger_row(struct ledger *l, const struct ledger_row *key)
 {
 	const struct row_key k = ledger_rows_key_of(key);
-	struct row_place *p = hashmap_look(&l->index->rows, &k);
+	struct row_place *p = hash_map_look(&l->index->rows, &k);
 
 	if (p)
 		return &l->rows[p->at];
-	p = array_room(l->rows, l->nrows) ? hashmap_get(&l->index->rows, &k, &(bool){ false })
+	p = array_room(l->rows, l->nrows) ? hash_map_get(&l->index->rows, &k, &(bool){ false })
 					  : NULL;
 	if (!p) {
 		l->no_row++;

@@ -14,7 +14,7 @@ struct ledger_freed {
 };
 
 struct ledger_index {
-	struct hashmap rows;
+	struct hash_map rows;
 	uint32_t site; /* of the record that is being handled */
 	struct ledger_freed freed[FREED_MAX];
 };

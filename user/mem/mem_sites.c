@@ -31,7 +31,7 @@ struct by_content {
 struct sites {
 	struct site *at;
 	uint32_t n;
-	struct hashmap by_content; /* struct by_content */
+	struct hash_map by_content; /* struct by_content */
 	struct {
 		uint32_t stack, site;
 		uint16_t func;
@@ -42,7 +42,7 @@ struct sites {
 	uint64_t no_room;
 	bool show_all;
 	/* texts that are kept once */
-	struct hashmap texts;
+	struct hash_map texts;
 };
 
 struct sites *sites_open(size_t max_bytes)
@@ -53,7 +53,7 @@ struct sites *sites_open(size_t max_bytes)
 		return NULL;
 	s->most = max_bytes ? max_bytes : MOST;
 	kept_open(&s->texts, SIZE_MAX);
-	hashmap_open_of(&s->by_content, struct by_content, hash, SITES_MAX);
+	hash_map_open_of(&s->by_content, struct by_content, hash, SITES_MAX);
 	if (array_add(s->at, s->n)) /* the site of all that is not known */
 		return s;
 	sites_close(s);
@@ -69,8 +69,8 @@ void sites_close(struct sites *s)
 		free(c);
 	}
 	free(s->at);
-	hashmap_close(&s->by_content);
-	hashmap_close(&s->texts);
+	hash_map_close(&s->by_content);
+	hash_map_close(&s->texts);
 	free(s);
 }
 
@@ -214,13 +214,13 @@ static bool mem_sites_fill(struct sites *s, struct site *to, unsigned int func,
 static uint32_t by_content(struct sites *s, unsigned int func, const struct stack *st)
 {
 	uint64_t h = mem_sites_hash_of(func, st);
-	struct by_content *known = hashmap_look(&s->by_content, &h);
+	struct by_content *known = hash_map_look(&s->by_content, &h);
 
 	if (known)
 		return known->site;
 	if (s->n >= SITES_MAX || !array_room(s->at, s->n) ||
 	    !mem_sites_fill(s, &s->at[s->n], func, st) ||
-	    !(known = hashmap_get(&s->by_content, &h, &(bool){ false }))) {
+	    !(known = hash_map_get(&s->by_content, &h, &(bool){ false }))) {
 		s->no_room++;
 		return 0;
 	}

@@ -67,17 +67,17 @@ struct expose *expose_open(const struct expose_opts *opts)
 		x->opts.groups = EXPOSE_GROUPS;
 	if (x->opts.kernels > EXPOSE_KERNELS_MAX)
 		x->opts.kernels = EXPOSE_KERNELS_MAX;
-	hashmap_open(&x->procs, sizeof(struct expose_process),
-		     sizeof(((struct expose_process *)0)->key), ENTRIES_MAX);
-	hashmap_open(&x->entries, sizeof(struct shown_sums), sizeof(((struct shown_sums *)0)->key),
-		     ENTRIES_MAX);
-	hashmap_open(&x->series, sizeof(struct series), sizeof(((struct series *)0)->key),
-		     SERIES_MAX);
-	hashmap_open(&x->kernels, sizeof(struct kernel), KERNEL_NAME, KERNELS_KNOWN);
-	hashmap_open(&x->handles, sizeof(struct handle), sizeof(((struct handle *)0)->key),
-		     HANDLES_MAX);
-	hashmap_open(&x->kernel_series, sizeof(struct kernel_series),
-		     sizeof(((struct kernel_series *)0)->key), SERIES_MAX);
+	hash_map_open(&x->procs, sizeof(struct expose_process),
+		      sizeof(((struct expose_process *)0)->key), ENTRIES_MAX);
+	hash_map_open(&x->entries, sizeof(struct shown_sums), sizeof(((struct shown_sums *)0)->key),
+		      ENTRIES_MAX);
+	hash_map_open(&x->series, sizeof(struct series), sizeof(((struct series *)0)->key),
+		      SERIES_MAX);
+	hash_map_open(&x->kernels, sizeof(struct kernel), KERNEL_NAME, KERNELS_KNOWN);
+	hash_map_open(&x->handles, sizeof(struct handle), sizeof(((struct handle *)0)->key),
+		      HANDLES_MAX);
+	hash_map_open(&x->kernel_series, sizeof(struct kernel_series),
+		      sizeof(((struct kernel_series *)0)->key), SERIES_MAX);
 	expose_collectives_open(&x->collectives);
 	x->groups = calloc(x->opts.groups + 1, sizeof(*x->groups));
 	x->places = calloc(x->opts.kernels + 1, sizeof(*x->places));
@@ -108,17 +108,17 @@ void expose_close(struct expose *x)
 	for (unsigned int i = 0; x->groups && i <= x->opts.groups; i++)
 		empty_group(&x->groups[i]);
 	for (size_t i = 0; i < x->entries.n; i++)
-		free(((struct shown_sums *)hashmap_at(&x->entries, i))->sizes);
+		free(((struct shown_sums *)hash_map_at(&x->entries, i))->sizes);
 	for (int i = 0; i < CT_MAX_FUNCS; i++)
 		free(x->hist_last[i]);
 	for (int i = 0; i < x->ndevices; i++)
 		free(x->devices[i].model);
-	hashmap_close(&x->procs);
-	hashmap_close(&x->entries);
-	hashmap_close(&x->series);
-	hashmap_close(&x->kernels);
-	hashmap_close(&x->handles);
-	hashmap_close(&x->kernel_series);
+	hash_map_close(&x->procs);
+	hash_map_close(&x->entries);
+	hash_map_close(&x->series);
+	hash_map_close(&x->kernels);
+	hash_map_close(&x->handles);
+	hash_map_close(&x->kernel_series);
 	expose_collectives_close(&x->collectives);
 	free(x->groups);
 	free(x->places);
@@ -145,14 +145,14 @@ static bool expose_same(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-static void drop_series(struct hashmap *k, uint32_t group, bool kernels)
+static void drop_series(struct hash_map *k, uint32_t group, bool kernels)
 {
 	for (size_t i = k->n; i-- > 0;) {
-		void *item = hashmap_at(k, i);
+		void *item = hash_map_at(k, i);
 
 		if ((kernels ? ((struct kernel_series *)item)->key.group
 			     : ((struct series *)item)->key.group) == group)
-			hashmap_remove(k, item);
+			hash_map_remove(k, item);
 	}
 }
 
@@ -247,7 +247,7 @@ static void expose_look_again(struct expose *x, const struct event *ev)
 {
 	struct expose_process want = { .key = { ev->rec->pid,
 						(uint32_t)(ev->proc->start_boottime_ns >> 10) } };
-	struct expose_process *p = hashmap_find(&x->procs, &want.key);
+	struct expose_process *p = hash_map_find(&x->procs, &want.key);
 
 	if (!p)
 		return;
@@ -268,7 +268,7 @@ static uint32_t kernel_named(struct expose *x, const char *name)
 
 	for (size_t i = 0; i < KERNEL_NAME - 1 && name[i]; i++)
 		key[i] = name[i] >= ' ' && name[i] <= '~' ? name[i] : '?';
-	k = hashmap_get(&x->kernels, key, &made);
+	k = hash_map_get(&x->kernels, key, &made);
 	return k ? (uint32_t)(((char *)k - x->kernels.items) / (ptrdiff_t)x->kernels.size) + 1 : 0;
 }
 
@@ -282,7 +282,7 @@ static void expose_name(struct expose *x, const struct event *ev)
 
 	if (!x->opts.kernels || !ev->kernel)
 		return;
-	h = hashmap_get(&x->handles, &want.key, &made);
+	h = hash_map_get(&x->handles, &want.key, &made);
 	if (h)
 		h->kernel = kernel_named(x, ev->kernel->brief);
 }
@@ -296,19 +296,19 @@ static struct kernel *kernel_of(struct expose *x, const struct event *ev)
 	if (ev->kernel) {
 		at = kernel_named(x, ev->kernel->brief);
 	} else {
-		h = hashmap_find(&x->handles, &want.key);
+		h = hash_map_find(&x->handles, &want.key);
 		at = h && h->kernel ? h->kernel : kernel_named(x, "unknown");
 	}
-	return at ? hashmap_at(&x->kernels, at - 1) : NULL;
+	return at ? hash_map_at(&x->kernels, at - 1) : NULL;
 }
 
 static void forget_handles(struct expose *x, uint32_t tgid)
 {
 	for (size_t i = x->handles.n; i-- > 0;) {
-		struct handle *h = hashmap_at(&x->handles, i);
+		struct handle *h = hash_map_at(&x->handles, i);
 
 		if (h->key.tgid == tgid)
-			hashmap_remove(&x->handles, h);
+			hash_map_remove(&x->handles, h);
 	}
 }
 
@@ -321,13 +321,13 @@ static void take_place(struct expose *x, struct kernel *k, uint32_t place)
 
 static void free_place(struct expose *x, uint32_t place)
 {
-	((struct kernel *)hashmap_at(&x->kernels, x->places[place] - 1))->place = 0;
+	((struct kernel *)hash_map_at(&x->kernels, x->places[place] - 1))->place = 0;
 	x->places[place] = 0;
 	for (size_t i = x->kernel_series.n; i-- > 0;) {
-		struct kernel_series *s = hashmap_at(&x->kernel_series, i);
+		struct kernel_series *s = hash_map_at(&x->kernel_series, i);
 
 		if (s->key.place == place)
-			hashmap_remove(&x->kernel_series, s);
+			hash_map_remove(&x->kernel_series, s);
 	}
 }
 
@@ -343,19 +343,19 @@ static void rank_kernels(struct expose *x)
 		if (!x->places[i])
 			return;
 		if (least == UINT32_MAX ||
-		    ((struct kernel *)hashmap_at(&x->kernels, x->places[i] - 1))->calls <
-			    ((struct kernel *)hashmap_at(&x->kernels, x->places[least] - 1))->calls)
+		    ((struct kernel *)hash_map_at(&x->kernels, x->places[i] - 1))->calls <
+			    ((struct kernel *)hash_map_at(&x->kernels, x->places[least] - 1))->calls)
 			least = i;
 	}
 	for (size_t i = 0; i < x->kernels.n; i++) {
-		struct kernel *k = hashmap_at(&x->kernels, i);
+		struct kernel *k = hash_map_at(&x->kernels, i);
 
 		if (!k->place && (!most || k->calls > most->calls))
 			most = k;
 	}
 	if (!most || least == UINT32_MAX ||
 	    most->calls / 2 <=
-		    ((struct kernel *)hashmap_at(&x->kernels, x->places[least] - 1))->calls)
+		    ((struct kernel *)hash_map_at(&x->kernels, x->places[least] - 1))->calls)
 		return;
 	free_place(x, least);
 	take_place(x, most, least);
@@ -376,7 +376,7 @@ static void count_kernel(struct expose *x, struct group *g, const struct event *
 	if (k && k->place) {
 		want.key.group = (uint32_t)(g - x->groups);
 		want.key.place = k->place - 1;
-		s = hashmap_get(&x->kernel_series, &want.key, &made);
+		s = hash_map_get(&x->kernel_series, &want.key, &made);
 	}
 	if (s)
 		s->calls += calls;
@@ -457,7 +457,7 @@ static void add_sums(struct expose *x, struct group *g, struct expose_process *p
 	if (!n.calls && !n.ns && !n.bytes && !n.error && !n.impossible)
 		return;
 	g->changed_ns = x->now_ns;
-	s = hashmap_get(&x->series, &want.key, &made);
+	s = hash_map_get(&x->series, &want.key, &made);
 	if (!s) {
 		x->no_room += n.calls;
 		return;
@@ -536,22 +536,22 @@ static int durations(struct expose *x, const struct ct_call_count *t)
 static void drop_entry(struct expose *x, struct expose_process *p, struct shown_sums *e)
 {
 	free(e->sizes);
-	hashmap_remove(&x->entries, e);
+	hash_map_remove(&x->entries, e);
 	if (--p->entries)
 		return;
 	leave_group(x, p);
 	if (x->handles.n)
 		forget_handles(x, p->key.tgid);
-	hashmap_remove(&x->procs, p);
+	hash_map_remove(&x->procs, p);
 }
 
 static struct shown_sums *entry_get(struct expose *x, const struct shown_sums *want, bool *made)
 {
-	struct shown_sums *e = x->next < x->entries.n ? hashmap_at(&x->entries, x->next) : NULL;
+	struct shown_sums *e = x->next < x->entries.n ? hash_map_at(&x->entries, x->next) : NULL;
 
 	*made = false;
 	if (!e || memcmp(&e->key, &want->key, sizeof(want->key)))
-		e = hashmap_get(&x->entries, &want->key, made);
+		e = hash_map_get(&x->entries, &want->key, made);
 	if (e)
 		x->next = (size_t)((char *)e - x->entries.items) / x->entries.size + 1;
 	return e;
@@ -570,11 +570,11 @@ static int call_count(struct expose *x, const struct event *ev)
 
 	if (!t->h.pid)
 		return durations(x, t);
-	p = hashmap_get(&x->procs, &whose.key, &made_proc);
+	p = hash_map_get(&x->procs, &whose.key, &made_proc);
 	e = p ? entry_get(x, &want, &made) : NULL;
 	if (!e) {
 		if (p && made_proc)
-			hashmap_remove(&x->procs, p);
+			hash_map_remove(&x->procs, p);
 		return -ENOMEM;
 	}
 	p->entries += made;
@@ -601,7 +601,7 @@ static void collective(struct expose *x, const struct event *ev)
 		return;
 	want.key.tgid = ev->rec->pid;
 	want.key.start = (uint32_t)(ev->proc->start_boottime_ns >> 10);
-	p = hashmap_find(&x->procs, &want.key);
+	p = hash_map_find(&x->procs, &want.key);
 	g = p ? group_of_proc(x, p, ev->proc) : group_of(x, ev->proc);
 	g->changed_ns = x->now_ns;
 	expose_collectives_add(&x->collectives, (uint32_t)(g - x->groups), s, x->now_ns);

@@ -13,14 +13,14 @@
 
 void expose_collectives_open(struct expose_collectives *c)
 {
-	hashmap_open(&c->series, sizeof(struct collective_series),
-		     sizeof(((struct collective_series *)0)->key),
-		     COLLECTIVES_MAX + GROUPS_MAX * FUNCS_MAX);
+	hash_map_open(&c->series, sizeof(struct collective_series),
+		      sizeof(((struct collective_series *)0)->key),
+		      COLLECTIVES_MAX + GROUPS_MAX * FUNCS_MAX);
 }
 
 void expose_collectives_close(struct expose_collectives *c)
 {
-	hashmap_close(&c->series);
+	hash_map_close(&c->series);
 }
 
 bool expose_collectives_has(const struct ct_scope *s)
@@ -33,14 +33,14 @@ bool expose_collectives_has(const struct ct_scope *s)
 static void remove_series(struct expose_collectives *c, struct collective_series *s)
 {
 	c->others -= s->key.hash == COLLECTIVES_OTHER;
-	hashmap_remove(&c->series, s);
+	hash_map_remove(&c->series, s);
 }
 
 /* Forgets series that have not changed for long. */
 static void expose_collectives_make_room(struct expose_collectives *c, uint64_t now_ns)
 {
 	for (size_t i = c->series.n; i-- > 0;) {
-		struct collective_series *s = hashmap_at(&c->series, i);
+		struct collective_series *s = hash_map_at(&c->series, i);
 
 		if (now_ns > s->changed_ns + COLLECTIVES_IDLE_NS)
 			remove_series(c, s);
@@ -52,7 +52,7 @@ static bool has_room(struct expose_collectives *c, uint32_t group)
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < c->series.n; i++)
-		n += ((struct collective_series *)hashmap_at(&c->series, i))->key.group == group;
+		n += ((struct collective_series *)hash_map_at(&c->series, i))->key.group == group;
 	return n < COLLECTIVES_MAX / GROUP_SHARE && c->series.n - c->others < COLLECTIVES_MAX;
 }
 
@@ -70,7 +70,7 @@ static struct collective_series *series_of(struct expose_collectives *c, uint32_
 	bool made;
 
 	memcpy(want.key.func, scope->text, n);
-	s = hashmap_find(&c->series, &want.key);
+	s = hash_map_find(&c->series, &want.key);
 	if (s)
 		return s;
 	if (!has_room(c, group))
@@ -79,7 +79,7 @@ static struct collective_series *series_of(struct expose_collectives *c, uint32_
 		want.key.hash = COLLECTIVES_OTHER;
 		want.key.rank = want.key.ranks = CT_UNKNOWN;
 	}
-	s = hashmap_get(&c->series, &want.key, &made);
+	s = hash_map_get(&c->series, &want.key, &made);
 	if (s && made)
 		c->others += want.key.hash == COLLECTIVES_OTHER;
 	return s;
@@ -107,7 +107,7 @@ void expose_collectives_add(struct expose_collectives *c, uint32_t group,
 void expose_collectives_drop(struct expose_collectives *c, uint32_t group)
 {
 	for (size_t i = c->series.n; i-- > 0;) {
-		struct collective_series *s = hashmap_at(&c->series, i);
+		struct collective_series *s = hash_map_at(&c->series, i);
 
 		if (s->key.group == group)
 			remove_series(c, s);
@@ -136,7 +136,7 @@ struct collective_series **expose_collectives_sorted(struct expose_collectives *
 		calloc(c->series.n + 1, sizeof(struct collective_series *));
 
 	for (size_t i = 0; order && i < c->series.n; i++)
-		order[i] = hashmap_at(&c->series, i);
+		order[i] = hash_map_at(&c->series, i);
 	if (order)
 		qsort(order, c->series.n, sizeof(struct collective_series *), by_key);
 	return order;

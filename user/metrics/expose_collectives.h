@@ -6,7 +6,7 @@
 #ifndef CT_EXPOSE_COLLECTIVES_H
 #define CT_EXPOSE_COLLECTIVES_H
 
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 #include "../event/event.h"
 
 #define COLLECTIVES_MAX 4096		    /* series */
@@ -28,7 +28,7 @@ struct collective_series {
 };
 
 struct expose_collectives {
-	struct hashmap series;
+	struct hash_map series;
 	uint32_t others; /* series of COLLECTIVES_OTHER; there is always room for them */
 };
 

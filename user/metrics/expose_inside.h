@@ -6,7 +6,7 @@
 #ifndef CT_EXPOSE_INSIDE_H
 #define CT_EXPOSE_INSIDE_H
 
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 #include "expose.h"
 #include "expose_collectives.h"
 
@@ -84,25 +84,25 @@ struct device {
 
 struct expose {
 	struct expose_opts opts;
-	struct group *groups; /* opts.groups, then "other" */
-	struct hashmap procs; /* struct expose_process: processes with calls that were counted */
-	struct hashmap
+	struct group *groups;  /* opts.groups, then "other" */
+	struct hash_map procs; /* struct expose_process: processes with calls that were counted */
+	struct hash_map
 		entries; /* struct shown_sums: entries of the kernel side, as they were last read */
 	/* place of the next entry: they come in the same order at each reading */
 	size_t next;
-	struct hashmap series; /* struct series */
-	uint64_t no_room;      /* calls for which there was no series */
+	struct hash_map series; /* struct series */
+	uint64_t no_room;	/* calls for which there was no series */
 	uint64_t now_ns;
 	/* durations by class; their values by function at the last reading */
 	uint64_t hist[API_CLASS_END][CT_HIST_BUCKETS], hist_ns[API_CLASS_END];
 	struct ct_hist *hist_last[CT_MAX_FUNCS];
 	bool any_hist;
-	bool any_estimated;	      /* some calls are estimates */
-	int8_t signs[CT_MAX_FUNCS];   /* api_memory_sign() */
-	struct hashmap kernels;	      /* struct kernel */
-	struct hashmap handles;	      /* struct handle */
-	struct hashmap kernel_series; /* struct kernel_series */
-	uint32_t *places;	      /* opts.kernels places in kernels, + 1; 0: free */
+	bool any_estimated;	       /* some calls are estimates */
+	int8_t signs[CT_MAX_FUNCS];    /* api_memory_sign() */
+	struct hash_map kernels;       /* struct kernel */
+	struct hash_map handles;       /* struct handle */
+	struct hash_map kernel_series; /* struct kernel_series */
+	uint32_t *places;	       /* opts.kernels places in kernels, + 1; 0: free */
 	struct expose_collectives collectives;
 	struct device devices[DEVICES_MAX];
 	int ndevices;

@@ -162,7 +162,7 @@ static void walk_sums(struct walk *w)
 	struct series **order = calloc(w->x->series.n + 1, sizeof(*order));
 
 	for (size_t i = 0; order && i < w->x->series.n; i++)
-		order[i] = hashmap_at(&w->x->series, i);
+		order[i] = hash_map_at(&w->x->series, i);
 	if (order)
 		qsort(order, w->x->series.n, sizeof(*order), by_labels);
 	for (size_t f = 0; order && f < ARRAY_LEN(families); f++)
@@ -184,7 +184,7 @@ static void walk_memory(struct walk *w)
 
 	begin(w, &of_cudatrace_memory_in_use_bytes);
 	for (size_t i = 0; held && i < w->x->procs.n; i++) {
-		const struct expose_process *p = hashmap_at(&w->x->procs, i);
+		const struct expose_process *p = hash_map_at(&w->x->procs, i);
 
 		if (!p->group)
 			continue;
@@ -208,11 +208,11 @@ static void walk_kernels(struct walk *w)
 {
 	begin(w, &of_cudatrace_kernel_launches);
 	for (size_t i = 0; i < w->x->kernel_series.n; i++) {
-		const struct kernel_series *s = hashmap_at(&w->x->kernel_series, i);
+		const struct kernel_series *s = hash_map_at(&w->x->kernel_series, i);
 		struct expose_point p = point_of(&w->x->groups[s->key.group]);
 
 		label(&p, "kernel",
-		      ((struct kernel *)hashmap_at(&w->x->kernels, w->x->places[s->key.place] - 1))
+		      ((struct kernel *)hash_map_at(&w->x->kernels, w->x->places[s->key.place] - 1))
 			      ->name);
 		p.value = (double)s->calls;
 		put(w, &p);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "../util/now.h"
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 #include "owners.h"
 
 #define PROCESSES_MAX 65536
@@ -17,7 +17,7 @@ struct owned {
 };
 
 struct owners {
-	struct hashmap table;
+	struct hash_map table;
 	struct owners_opts opts;
 	bool any_function;
 };
@@ -29,14 +29,14 @@ struct owners *owners_open(const struct owners_opts *opts)
 	if (!o)
 		return NULL;
 	o->opts = *opts;
-	hashmap_open_of(&o->table, struct owned, pid, PROCESSES_MAX);
+	hash_map_open_of(&o->table, struct owned, pid, PROCESSES_MAX);
 	return o;
 }
 
 void owners_close(struct owners *o)
 {
 	if (o)
-		hashmap_close(&o->table);
+		hash_map_close(&o->table);
 	free(o);
 }
 
@@ -49,7 +49,7 @@ static struct owned *find_owner(const struct owners *o, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 
-	return hashmap_look(&o->table, &key);
+	return hash_map_look(&o->table, &key);
 }
 
 static struct owned *get(struct owners *o, pid_t pid)
@@ -57,7 +57,7 @@ static struct owned *get(struct owners *o, pid_t pid)
 	uint32_t key = (uint32_t)pid;
 	bool made;
 
-	return hashmap_get(&o->table, &key, &made);
+	return hash_map_get(&o->table, &key, &made);
 }
 
 int owners_give(struct owners *o, pid_t pid)
@@ -115,7 +115,7 @@ pid_t owners_next(struct owners *o)
 {
 	struct owned *p;
 
-	hashmap_each(&o->table, p) if (!p->asked)
+	hash_map_each(&o->table, p) if (!p->asked)
 	{
 		p->asked = true;
 		return (pid_t)p->pid;
@@ -159,7 +159,7 @@ void owners_forget(struct owners *o, pid_t pid)
 
 	/* of single functions records may still come */
 	if (p && p->whole)
-		hashmap_remove(&o->table, p);
+		hash_map_remove(&o->table, p);
 }
 
 void owners_again(struct owners *o, pid_t pid)

@@ -17,7 +17,7 @@ struct unwritten_row {
 
 void unwritten_close(struct unwritten *u)
 {
-	hashmap_close(&u->rows);
+	hash_map_close(&u->rows);
 }
 
 int unwritten_add(struct unwritten *u, const struct event *ev)
@@ -32,10 +32,10 @@ int unwritten_add(struct unwritten *u, const struct event *ev)
 	if (h->kind == CT_ENTER)
 		return 0; /* its call is counted when it returns */
 	if (!u->rows.size)
-		hashmap_open_of(&u->rows, struct unwritten_row, layer, PROCESSES_MAX + 2);
-	if (u->rows.n >= PROCESSES_MAX && !hashmap_find(&u->rows, &key))
+		hash_map_open_of(&u->rows, struct unwritten_row, layer, PROCESSES_MAX + 2);
+	if (u->rows.n >= PROCESSES_MAX && !hash_map_find(&u->rows, &key))
 		key.pid = 0;
-	row = hashmap_get(&u->rows, &key, &made);
+	row = hash_map_get(&u->rows, &key, &made);
 	if (!row)
 		return -ENOMEM;
 	if (made) {
@@ -55,7 +55,7 @@ int unwritten_state(struct unwritten *u, int (*show)(void *ctx, const struct ct_
 	int err = 0;
 
 	for (size_t i = 0; i < u->rows.n && !err; i++) {
-		struct unwritten_row *row = hashmap_at(&u->rows, i);
+		struct unwritten_row *row = hash_map_at(&u->rows, i);
 		struct ct_hole hole = hole_of(row->pid, (enum ct_hole_layer)row->layer,
 					      CT_HOLE_LOST, CT_HOLE_UNWRITTEN);
 

@@ -4,10 +4,10 @@
 #define CT_UNWRITTEN_H
 
 #include "../event/event.h"
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 
 struct unwritten {
-	struct hashmap rows; /* of struct unwritten_row; zeroed: there are none */
+	struct hash_map rows; /* of struct unwritten_row; zeroed: there are none */
 };
 
 void unwritten_close(struct unwritten *);

@@ -50,11 +50,11 @@ struct asked *asked_open(void)
 
 	if (!a)
 		return NULL;
-	hashmap_open_of(&a->comms, struct asked_comm, hash, COMMS_MAX);
-	hashmap_open_of(&a->seats, struct asked_seat, rank, SEATS_MAX);
-	hashmap_open_of(&a->pairs, struct asked_pair, to, PAIRS_MAX);
+	hash_map_open_of(&a->comms, struct asked_comm, hash, COMMS_MAX);
+	hash_map_open_of(&a->seats, struct asked_seat, rank, SEATS_MAX);
+	hash_map_open_of(&a->pairs, struct asked_pair, to, PAIRS_MAX);
 	registry_open(&a->pids, &rules, a);
-	hashmap_open_of(&a->threads, struct thread, tid, THREADS_MAX);
+	hash_map_open_of(&a->threads, struct thread, tid, THREADS_MAX);
 	return a;
 }
 
@@ -64,15 +64,15 @@ void asked_close(struct asked *a)
 
 	if (!a)
 		return;
-	hashmap_each(&a->pairs, p) free(p->sends);
+	hash_map_each(&a->pairs, p) free(p->sends);
 	for (size_t i = 0; i < a->nparties; i++)
 		free(a->parties[i].ops);
 	free(a->parties);
-	hashmap_close(&a->comms);
-	hashmap_close(&a->seats);
-	hashmap_close(&a->pairs);
+	hash_map_close(&a->comms);
+	hash_map_close(&a->seats);
+	hash_map_close(&a->pairs);
 	registry_close(&a->pids);
-	hashmap_close(&a->threads);
+	hash_map_close(&a->threads);
 	free(a);
 }
 
@@ -83,7 +83,7 @@ void asked_seen(const struct asked *a, struct asked_seen *out)
 
 bool asked_has(const struct asked *a, uint64_t hash)
 {
-	const struct asked_comm *m = hashmap_find(&a->comms, &hash);
+	const struct asked_comm *m = hash_map_find(&a->comms, &hash);
 
 	for (size_t i = 0; m && i < ASKED_KEPT; i++)
 		if (m->kept[i].number)
@@ -93,7 +93,7 @@ bool asked_has(const struct asked *a, uint64_t hash)
 
 /* ---- processes, communicators, ranks ---- */
 
-static uint32_t place(const struct hashmap *k, const void *item)
+static uint32_t place(const struct hash_map *k, const void *item)
 {
 	return (uint32_t)((size_t)((const char *)item - k->items) / k->size);
 }
@@ -122,7 +122,7 @@ static struct asked_seat *seat_of(struct asked *a, const struct event *ev,
 	struct asked_comm *m;
 	bool made;
 
-	m = party == ASKED_NONE ? NULL : hashmap_get(&a->comms, &c->hash, &made);
+	m = party == ASKED_NONE ? NULL : hash_map_get(&a->comms, &c->hash, &made);
 	if (!m)
 		goto full;
 	if (made) {
@@ -132,7 +132,7 @@ static struct asked_seat *seat_of(struct asked *a, const struct event *ev,
 	}
 	m->disagree |= m->ranks != c->ranks;
 	key.comm = place(&a->comms, m);
-	seat = hashmap_get(&a->seats, &key, &made);
+	seat = hash_map_get(&a->seats, &key, &made);
 	if (!seat)
 		goto full;
 	if (made) {
@@ -155,14 +155,14 @@ struct asked_seat *asked_seat_find(const struct asked *a, uint32_t comm, uint32_
 {
 	const struct asked_seat key = { .comm = comm, .rank = rank };
 
-	return hashmap_find(&a->seats, &key);
+	return hash_map_find(&a->seats, &key);
 }
 
 struct asked_pair *asked_pair_find(const struct asked *a, uint32_t comm, uint32_t from, uint32_t to)
 {
 	const struct asked_pair key = { .comm = comm, .from = from, .to = to };
 
-	return hashmap_find(&a->pairs, &key);
+	return hash_map_find(&a->pairs, &key);
 }
 
 /* ---- collectives ---- */
@@ -210,7 +210,7 @@ static struct thread *thread_of(struct asked *a, const struct ct_hdr *h, bool ma
 	const struct thread key = { .pid = h->pid, .tid = h->tid };
 	bool made;
 
-	return make ? hashmap_get(&a->threads, &key, &made) : hashmap_find(&a->threads, &key);
+	return make ? hash_map_get(&a->threads, &key, &made) : hash_map_find(&a->threads, &key);
 }
 
 /* The outermost group of the thread has ended: its calls begin. */
@@ -226,7 +226,7 @@ static void end_group(struct asked *a, const struct ct_hdr *h)
 	for (size_t i = p ? p->nops : 0; i-- > 0;)
 		if (p->ops[i].batch == t->batch)
 			p->ops[i].open = false;
-	hashmap_remove(&a->threads, t);
+	hash_map_remove(&a->threads, t);
 }
 
 static struct asked_pair *pair_of(struct asked *a, uint32_t comm, uint32_t from, uint32_t to)
@@ -234,7 +234,7 @@ static struct asked_pair *pair_of(struct asked *a, uint32_t comm, uint32_t from,
 	const struct asked_pair key = { .comm = comm, .from = from, .to = to };
 	bool made;
 
-	return hashmap_get(&a->pairs, &key, &made);
+	return hash_map_get(&a->pairs, &key, &made);
 }
 
 /* Numbers a send or a receive. False: there is no room. */
@@ -363,7 +363,7 @@ static void lose(struct asked *a)
 	struct asked_comm *m;
 
 	a->gaps = true;
-	hashmap_each(&a->comms, m) m->whole = false;
+	hash_map_each(&a->comms, m) m->whole = false;
 }
 
 int asked_event(struct asked *a, const struct event *ev)

@@ -4,7 +4,7 @@
 #define CT_ASKED_OPS_H
 
 #include "../event/registry.h"
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 #include "asked.h"
 
 #define ASKED_NAME 24
@@ -75,7 +75,7 @@ struct asked_pair {
 
 struct asked {
 	/* asked_comm by hash; asked_seat; asked_pair; by pid; by thread; nothing is taken out */
-	struct hashmap comms, seats, pairs, threads;
+	struct hash_map comms, seats, pairs, threads;
 	struct registry pids;
 	struct asked_party *parties;
 	size_t nparties;
@@ -87,11 +87,11 @@ struct asked {
 
 static inline struct asked_comm *asked_comm_at(const struct asked *a, uint32_t i)
 {
-	return hashmap_at(&a->comms, i);
+	return hash_map_at(&a->comms, i);
 }
 static inline struct asked_seat *asked_seat_at(const struct asked *a, uint32_t i)
 {
-	return hashmap_at(&a->seats, i);
+	return hash_map_at(&a->seats, i);
 }
 #define asked_each_seat(a, comm, s)                             \
 	for (uint32_t at_ = asked_comm_at(a, comm)->first_seat; \

@@ -601,7 +601,7 @@ static bool sort_all(struct printer *p)
 				p->ops[p->nops++] = op;
 		}
 	for (size_t i = 0; i < a->pairs.n; i++)
-		p->pairs[p->npairs++] = hashmap_at(&a->pairs, i);
+		p->pairs[p->npairs++] = hash_map_at(&a->pairs, i);
 	sorted_of = a;
 	qsort(p->ops, p->nops, sizeof(*p->ops), by_call);
 	qsort(p->pairs, p->npairs, sizeof(*p->pairs), by_pair);

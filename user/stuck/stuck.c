@@ -35,7 +35,7 @@
 #include "stuck_nccl.h"
 #include "stuck_python.h"
 #include "../util/msg.h"
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 
 #define TICK_NS 50000000ULL
 #define WATCH_NS 1000000000ULL /* between two looks of --watch at most... */
@@ -54,9 +54,9 @@ struct stuck {
 	struct out out;
 	struct sink_opts sink_opts;
 	struct sink sink;
-	struct sink_ops ops;   /* the format's; what happens to programs goes through on_event() */
-	struct hashmap others; /* of struct other */
-	struct filter filter;  /* lets everything pass, of scopes those of communicators */
+	struct sink_ops ops;	/* the format's; what happens to programs goes through on_event() */
+	struct hash_map others; /* of struct other */
+	struct filter filter;	/* lets everything pass, of scopes those of communicators */
 	struct stages stages;
 	struct objects
 		*objects; /* the files of all processes: for finding calls, and for their stacks */
@@ -121,7 +121,7 @@ static int on_event(struct sink *sink, const struct event *ev)
 	if (s->o->npids || (h->kind != CT_PROCESS && h->kind != CT_EXEC && h->kind != CT_EXIT &&
 			    h->kind != CT_FORK))
 		return s->o->format->ops->event(sink, ev);
-	other = hashmap_get(&s->others, &h->pid, &made);
+	other = hash_map_get(&s->others, &h->pid, &made);
 	if (other && other->shown)
 		return s->o->format->ops->event(sink, ev);
 	if (other && (h->kind == CT_PROCESS || h->kind == CT_EXEC) &&
@@ -130,7 +130,7 @@ static int on_event(struct sink *sink, const struct event *ev)
 		other->announced = true;
 	}
 	if (other && h->kind == CT_EXIT)
-		hashmap_remove(&s->others, other);
+		hash_map_remove(&s->others, other);
 	return 0;
 }
 
@@ -140,7 +140,7 @@ static int show_process(struct stuck *s, uint32_t pid)
 	struct other *other;
 	bool made;
 
-	other = s->o->npids ? NULL : hashmap_get(&s->others, &pid, &made);
+	other = s->o->npids ? NULL : hash_map_get(&s->others, &pid, &made);
 	if (!other || other->shown)
 		return 0;
 	other->shown = true;
@@ -680,7 +680,7 @@ static int open_sink(struct stuck *s)
 		.realtime_offset_ns = began.realtime_ns - began.h.start_ns,
 		.version = CT_VERSION,
 	};
-	hashmap_open_of(&s->others, struct other, pid, OTHERS_MAX);
+	hash_map_open_of(&s->others, struct other, pid, OTHERS_MAX);
 	s->ops = *s->o->format->ops;
 	s->ops.event = on_event;
 	s->sink.ops = &s->ops;
@@ -800,7 +800,7 @@ static int close_all(struct stuck *s, int err)
 	}
 	if (err && !s->said)
 		msg_error("the threads cannot be examined: %s", strerror(-err));
-	hashmap_close(&s->others);
+	hash_map_close(&s->others);
 	written = out_report(&s->out, out_close(&s->out), "");
 	return err ? err : written;
 }

@@ -43,8 +43,8 @@ uint32_t book_layers(uint8_t by)
 
 struct book_index {
 	size_t nhists, nsizes, name_bytes;
-	struct hashmap places; /* struct entry_place */
-	struct hashmap names;  /* struct kept */
+	struct hash_map places; /* struct entry_place */
+	struct hash_map names;	/* struct kept */
 };
 
 struct held {
@@ -96,11 +96,11 @@ struct book *book_open(enum book_by by, bool hists, size_t max)
 		free(b);
 		return NULL;
 	}
-	hashmap_open_of(&b->index->places, struct entry_place, key, max ? max : BOOK_MAX);
+	hash_map_open_of(&b->index->places, struct entry_place, key, max ? max : BOOK_MAX);
 	kept_open(&b->index->names, NAMES_MAX);
-	hashmap_open(&b->processes, sizeof(struct known), sizeof(((struct known *)0)->key),
-		     PROCESSES_MAX);
-	hashmap_open(&b->held, sizeof(struct held), sizeof(((struct held *)0)->key), HELD_MAX);
+	hash_map_open(&b->processes, sizeof(struct known), sizeof(((struct known *)0)->key),
+		      PROCESSES_MAX);
+	hash_map_open(&b->held, sizeof(struct held), sizeof(((struct held *)0)->key), HELD_MAX);
 	b->by = by;
 	b->hists = hists;
 	return b;
@@ -119,11 +119,11 @@ void book_close(struct book *b)
 	entered_close(b->entered);
 	busy_close(&b->busy);
 	gauges_close(&b->gauges);
-	hashmap_close(&b->held);
-	hashmap_close(&b->processes);
-	hashmap_each(&b->index->names, name) free(name->text);
-	hashmap_close(&b->index->names);
-	hashmap_close(&b->index->places);
+	hash_map_close(&b->held);
+	hash_map_close(&b->processes);
+	hash_map_each(&b->index->names, name) free(name->text);
+	hash_map_close(&b->index->names);
+	hash_map_close(&b->index->places);
 	free(b->index);
 	free(b->entries);
 	free(b);
@@ -164,12 +164,12 @@ static struct key book_key_of(const struct book_entry *e)
 static struct book_entry *entry_get(struct book *b, const struct book_entry *want)
 {
 	const struct key k = book_key_of(want);
-	struct entry_place *p = hashmap_look(&b->index->places, &k);
+	struct entry_place *p = hash_map_look(&b->index->places, &k);
 
 	if (p)
 		return &b->entries[p->at];
 	p = array_room(b->entries, b->nentries)
-		    ? hashmap_get(&b->index->places, &k, &(bool){ false })
+		    ? hash_map_get(&b->index->places, &k, &(bool){ false })
 		    : NULL;
 	if (!p)
 		return NULL;
@@ -394,7 +394,7 @@ static struct known *learn_process(struct book *b, const struct process *p)
 	struct known want = { .key = { p->pid, (uint32_t)(p->start_boottime_ns >> 10) } }, *k;
 	bool made;
 
-	k = hashmap_get(&b->processes, &want.key, &made);
+	k = hash_map_get(&b->processes, &want.key, &made);
 	if (!k)
 		return NULL;
 	if (made) {
@@ -482,7 +482,7 @@ static int call_count(struct book *b, const struct event *ev)
 		want.name = book_intern(b, ev->kernel->full);
 	want.shown_pid = ev->proc->shown_pid;
 	memcpy(want.comm, ev->proc->comm, sizeof(want.comm));
-	k = hashmap_find(&b->processes, &(struct known){ .key = { want.pid, want.start } }.key);
+	k = hash_map_find(&b->processes, &(struct known){ .key = { want.pid, want.start } }.key);
 	if (k)
 		book_describe(&want, k);
 	e = entry_get(b, &want);
@@ -565,12 +565,12 @@ static void add_freed(struct book *b, struct ct_sums *n, const struct ct_call *c
 		b->entries[h->by].n.unheld_bytes -= h->before;
 		h->before = 0;
 		if (!h->is_held)
-			hashmap_remove(&b->held, h);
+			hash_map_remove(&b->held, h);
 	} else if (h && h->is_held) {
 		n->bytes += h->bytes;
 		h->is_held = false;
 		if (!h->before || c->h.end_ns - h->taken_ns > FREE_MAX_NS)
-			hashmap_remove(&b->held, h);
+			hash_map_remove(&b->held, h);
 	} else {
 		n->unsized++;
 	}
@@ -613,9 +613,9 @@ static void book_add_memory(struct book *b, struct book_entry *e, const struct e
 	want = (struct held){ .key = { m.address, ev->proc->start_boottime_ns, c->h.pid,
 				       spec->memory_space } };
 	if (what == API_MEMORY_FREED)
-		add_freed(b, &e->n, c, hashmap_find(&b->held, &want.key));
+		add_freed(b, &e->n, c, hash_map_find(&b->held, &want.key));
 	else if (what == API_MEMORY_TAKEN)
-		add_taken(b, e, c, hashmap_get(&b->held, &want.key, &made),
+		add_taken(b, e, c, hash_map_get(&b->held, &want.key, &made),
 			  m.bytes < CT_SIZE_MOST ? m.bytes : 0);
 }
 

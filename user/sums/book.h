@@ -10,7 +10,7 @@
 #define CT_BOOK_H
 
 #include "../event/muted.h"
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 #include "busy.h"
 #include "entered.h"
 #include "gauges.h"
@@ -111,11 +111,11 @@ struct book {
 	struct gauges gauges; /* the hardware counters */
 	/* struct known: sums of a process that has ended may come when another process has its
 	 * number */
-	struct hashmap processes;
+	struct hash_map processes;
 	const struct gpu_table *gpus; /* the table of the events; NULL: no event had one */
 	/* struct book_held: memory held, for calls that came one by one; the kernel side keeps
 	 * the same for calls that it counts */
-	struct hashmap held;
+	struct hash_map held;
 	struct entered *entered; /* NULL: no call took long, and no agent came into a process */
 	struct book_index *index;
 	uint64_t named; /* counts the entries' names that were looked at */

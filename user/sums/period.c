@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 #include "period.h"
 
 #define GRAM 4
@@ -55,14 +55,14 @@ static uint64_t gap_before(const struct beat *b, size_t i)
 }
 
 /* All grams of a length; regular: those that come again after `period`. */
-static int grams_make(struct hashmap *grams, const struct beat *b, size_t n, size_t length,
+static int grams_make(struct hash_map *grams, const struct beat *b, size_t n, size_t length,
 		      size_t period)
 {
-	hashmap_open_of(grams, struct gram, hash, GRAMS_MAX);
+	hash_map_open_of(grams, struct gram, hash, GRAMS_MAX);
 	for (size_t i = 0; i + length <= n; i++) {
 		uint64_t hash = gram_at(b, i, length);
 		bool made;
-		struct gram *g = hashmap_get(grams, &hash, &made);
+		struct gram *g = hash_map_get(grams, &hash, &made);
 
 		if (!g && grams->n < GRAMS_MAX)
 			return -ENOMEM;
@@ -98,14 +98,14 @@ static int nearest_first(const void *pa, const void *pb)
 	return a->distance < b->distance ? -1 : a->distance > b->distance;
 }
 
-static int vote(struct hashmap *votes, uint64_t distance, size_t n)
+static int vote(struct hash_map *votes, uint64_t distance, size_t n)
 {
 	struct vote *v;
 	bool made;
 
 	if (!distance || distance > n / PERIOD_LEAST)
 		return 0;
-	v = hashmap_get(votes, &distance, &made);
+	v = hash_map_get(votes, &distance, &made);
 	if (!v)
 		return -ENOMEM;
 	v->n++;
@@ -119,18 +119,19 @@ struct score {
 	double mean, share;
 };
 
-static struct score score_of(struct hashmap *symbols, struct symbol **of, size_t n, size_t distance)
+static struct score score_of(struct hash_map *symbols, struct symbol **of, size_t n,
+			     size_t distance)
 {
 	struct symbol *s;
 	double sum = 0;
 	size_t all = 0, mostly = 0;
 
-	hashmap_each(symbols, s) s->tried = s->matched = 0;
+	hash_map_each(symbols, s) s->tried = s->matched = 0;
 	for (size_t i = 0; i + distance < n; i++) {
 		of[i]->tried++;
 		of[i]->matched += of[i] == of[i + distance];
 	}
-	hashmap_each(symbols, s)
+	hash_map_each(symbols, s)
 	{
 		/* what happened only at the beginning says nothing about the rest */
 		if (s->n < PERIOD_LEAST || !s->tried)
@@ -144,14 +145,14 @@ static struct score score_of(struct hashmap *symbols, struct symbol **of, size_t
 }
 
 /* The symbol of each beat. NULL: no memory. */
-static struct symbol **symbols_make(struct hashmap *symbols, const struct beat *b, size_t n)
+static struct symbol **symbols_make(struct hash_map *symbols, const struct beat *b, size_t n)
 {
 	struct symbol **of = calloc(n + 1, sizeof(struct symbol *)), *s;
 	bool made;
 
-	hashmap_open_of(symbols, struct symbol, symbol, n + 1);
+	hash_map_open_of(symbols, struct symbol, symbol, n + 1);
 	for (size_t i = 0; i < n && of; i++) {
-		s = hashmap_get(symbols, &b[i].symbol, &made);
+		s = hash_map_get(symbols, &b[i].symbol, &made);
 		if (!s) {
 			free(of);
 			return NULL;
@@ -160,25 +161,25 @@ static struct symbol **symbols_make(struct hashmap *symbols, const struct beat *
 	}
 	/* the items move while others are added */
 	for (size_t i = 0; i < n && of; i++)
-		of[i] = hashmap_find(symbols, &b[i].symbol);
+		of[i] = hash_map_find(symbols, &b[i].symbol);
 	return of;
 }
 
 /* Tries the distances of most votes, the shortest first. */
-static int period_choose(const struct beat *b, size_t n, struct hashmap *votes, struct period *p)
+static int period_choose(const struct beat *b, size_t n, struct hash_map *votes, struct period *p)
 {
 	struct score scores[CANDIDATES];
 	double best = 0;
 	struct vote *list = (struct vote *)votes->items;
 	size_t nlist = votes->n < CANDIDATES ? votes->n : CANDIDATES;
-	struct hashmap symbols;
+	struct hash_map symbols;
 	struct symbol **of;
 
 	if (!nlist)
 		return 0;
 	of = symbols_make(&symbols, b, n);
 	if (!of) {
-		hashmap_close(&symbols);
+		hash_map_close(&symbols);
 		return -ENOMEM;
 	}
 	qsort(list, votes->n, sizeof(*list), most_first);
@@ -196,17 +197,17 @@ static int period_choose(const struct beat *b, size_t n, struct hashmap *votes, 
 			p->length = list[i].distance;
 	}
 	free(of);
-	hashmap_close(&symbols);
+	hash_map_close(&symbols);
 	return 0;
 }
 
 /* The gram with which periods begin: one that comes once in each. The earliest, unless there is a
  * pause before another one that is more than twice as long. NULL: none. */
-static const struct gram *anchor(struct hashmap *grams, size_t n, size_t length)
+static const struct gram *anchor(struct hash_map *grams, size_t n, size_t length)
 {
 	const struct gram *first = NULL, *paused = NULL, *g;
 
-	hashmap_each(grams, g)
+	hash_map_each(grams, g)
 	{
 		if (g->n < n / length * 3 / 4 || g->n > n / length + 1 + n / length / 4 ||
 		    g->regular * 2 < g->n - 1)
@@ -225,7 +226,7 @@ static int divide(const struct beat *b, size_t n, struct period *p)
 {
 	size_t length = p->length < GRAM ? p->length : GRAM;
 	const struct gram *a;
-	struct hashmap grams;
+	struct hash_map grams;
 	int err = grams_make(&grams, b, n, length, p->length);
 
 	p->starts = err ? NULL : calloc(n + 1, sizeof(*p->starts));
@@ -237,30 +238,30 @@ static int divide(const struct beat *b, size_t n, struct period *p)
 	for (size_t i = 0; !a && !err && i + p->length <= n; i += p->length)
 		p->starts[p->n++] = i;
 	p->last_whole = p->n && n - p->starts[p->n - 1] >= p->length;
-	hashmap_close(&grams);
+	hash_map_close(&grams);
 	return err;
 }
 
 int period_find(const struct beat *b, size_t n, struct period *p)
 {
-	struct hashmap grams, votes;
+	struct hash_map grams, votes;
 	struct gram *g;
 	int err;
 
 	*p = (struct period){ 0 };
-	hashmap_open_of(&votes, struct vote, distance, n + 1);
+	hash_map_open_of(&votes, struct vote, distance, n + 1);
 	err = grams_make(&grams, b, n, GRAM, 0);
-	hashmap_each(&grams, g)
+	hash_map_each(&grams, g)
 	{
 		if (!err)
 			err = vote(&votes, g->apart, n);
 		if (!err)
 			err = vote(&votes, g->apart_last, n);
 	}
-	hashmap_close(&grams);
+	hash_map_close(&grams);
 	if (!err)
 		err = period_choose(b, n, &votes, p);
-	hashmap_close(&votes);
+	hash_map_close(&votes);
 	return err || !p->length ? err : divide(b, n, p);
 }
 

@@ -156,13 +156,13 @@ struct whose {
 };
 #define NO_THREAD (~0ULL)
 
-static bool learn_name(struct hashmap *names, const struct book_entry *e, uint64_t by,
+static bool learn_name(struct hash_map *names, const struct book_entry *e, uint64_t by,
 		       const char *name)
 {
 	struct whose want = { .key = { by, e->pid, e->start } }, *w;
 	bool made;
 
-	w = hashmap_get(names, &want.key, &made);
+	w = hash_map_get(names, &want.key, &made);
 	if (!w)
 		return false;
 	if (made || e->named > w->named) {
@@ -172,10 +172,10 @@ static bool learn_name(struct hashmap *names, const struct book_entry *e, uint64
 	return true;
 }
 
-static bool learn_names(struct hashmap *names, const struct book *b)
+static bool learn_names(struct hash_map *names, const struct book *b)
 {
-	hashmap_open(names, sizeof(struct whose), sizeof(((struct whose *)0)->key),
-		     2 * b->nentries + 1);
+	hash_map_open(names, sizeof(struct whose), sizeof(((struct whose *)0)->key),
+		      2 * b->nentries + 1);
 	for (size_t i = 0; i < b->nentries; i++) {
 		const struct book_entry *e = &b->entries[i];
 
@@ -187,10 +187,10 @@ static bool learn_names(struct hashmap *names, const struct book *b)
 	return true;
 }
 
-static const char *name_of(const struct hashmap *names, const struct book_entry *e, uint64_t by)
+static const char *name_of(const struct hash_map *names, const struct book_entry *e, uint64_t by)
 {
 	struct whose want = { .key = { by, e->pid, e->start } };
-	const struct whose *w = hashmap_find(names, &want.key);
+	const struct whose *w = hash_map_find(names, &want.key);
 
 	return w ? w->name : "";
 }
@@ -210,7 +210,7 @@ static void label_stream(struct text *t, const struct book_entry *e)
 		text_u64(t, e->by);
 }
 
-static void label_whom(struct text *t, const struct book *b, const struct hashmap *names,
+static void label_whom(struct text *t, const struct book *b, const struct hash_map *names,
 		       const struct book_entry *e)
 {
 	const struct gpu *g;
@@ -273,7 +273,7 @@ static void label_whom(struct text *t, const struct book *b, const struct hashma
 	}
 }
 
-static void label(struct text *t, const struct book *b, const struct hashmap *names,
+static void label(struct text *t, const struct book *b, const struct hash_map *names,
 		  const struct book_entry *e)
 {
 	label_whom(t, b, names, e);
@@ -433,7 +433,7 @@ static uint32_t *sort_section(const struct book *b, enum report_section s, size_
 	return list;
 }
 
-static int make_rows(struct report *r, const struct book *b, const struct hashmap *names,
+static int make_rows(struct report *r, const struct book *b, const struct hash_map *names,
 		     enum report_section s)
 {
 	void *ctx = (void *)(uintptr_t)b;
@@ -484,7 +484,7 @@ static void drop_partial(struct report_row *row)
 	row->hist = NULL;
 }
 
-static int make_section(struct report *r, const struct book *b, const struct hashmap *names,
+static int make_section(struct report *r, const struct book *b, const struct hash_map *names,
 			enum report_section s)
 {
 	struct ct_sums *total = &r->totals[s];
@@ -515,12 +515,12 @@ static int make_section(struct report *r, const struct book *b, const struct has
 
 static int make_sections(struct report *r, const struct book *b)
 {
-	struct hashmap names;
+	struct hash_map names;
 	int err = learn_names(&names, b) ? 0 : -ENOMEM;
 
 	for (int s = 0; s < REPORT_SECTION_END && !err; s++)
 		err = make_section(r, b, &names, (enum report_section)s);
-	hashmap_close(&names);
+	hash_map_close(&names);
 	return err;
 }
 

@@ -6,7 +6,7 @@
 
 #include "../event/scopes/lineage.h"
 #include "../event/scopes/moved.h"
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 #include "book.h"
 #include "work_class.h"
 #include "overlap.h"
@@ -25,8 +25,8 @@ struct moved {
 };
 
 struct scope_sums {
-	struct hashmap rows;
-	struct hashmap moved, older; /* older: what `moved` had when it was full */
+	struct hash_map rows;
+	struct hash_map moved, older; /* older: what `moved` had when it was full */
 	uint32_t kinds;
 	uint64_t no_room;
 	bool device; /* there is device work */
@@ -38,8 +38,8 @@ struct scope_sums {
 static void expose(void *ctx, uint64_t tag, const uint64_t ns[OVERLAP_END])
 {
 	struct scope_sums *s = ctx;
-	struct scope_row *r =
-		hashmap_find(&s->rows, &(struct scope_row){ .what = SCOPE_ROW_NAMED, .hash = tag });
+	struct scope_row *r = hash_map_find(&s->rows, &(struct scope_row){ .what = SCOPE_ROW_NAMED,
+									   .hash = tag });
 
 	if (!r)
 		return;
@@ -56,9 +56,9 @@ struct scope_sums *scope_sums_open(uint32_t kinds)
 		return NULL;
 	s->kinds = kinds;
 	s->collectives = kinds & 1u << CT_SCOPE_COLLECTIVE;
-	hashmap_open_of(&s->rows, struct scope_row, hash, ROWS_MAX);
-	hashmap_open_of(&s->moved, struct moved, number, MOVED_MAX);
-	hashmap_open_of(&s->older, struct moved, number, MOVED_MAX);
+	hash_map_open_of(&s->rows, struct scope_row, hash, ROWS_MAX);
+	hash_map_open_of(&s->moved, struct moved, number, MOVED_MAX);
+	hash_map_open_of(&s->older, struct moved, number, MOVED_MAX);
 	s->gemms = kinds & 1u << CT_SCOPE_GEMM;
 	s->classes = kinds == BOOK_CLASSES;
 	if (!s->collectives)
@@ -76,15 +76,15 @@ void scope_sums_close(struct scope_sums *s)
 
 	if (!s)
 		return;
-	hashmap_each(&s->rows, r)
+	hash_map_each(&s->rows, r)
 	{
 		free(r->name);
 		collective_sums_free(&r->moved);
 	}
 	overlap_close(s->overlap);
-	hashmap_close(&s->rows);
-	hashmap_close(&s->moved);
-	hashmap_close(&s->older);
+	hash_map_close(&s->rows);
+	hash_map_close(&s->moved);
+	hash_map_close(&s->older);
 	free(s);
 }
 
@@ -99,14 +99,14 @@ static struct scope_row *row_named(struct scope_sums *s, enum scope_row_what wha
 	struct scope_row key = { .what = what, .hash = hash_bytes(name, strlen(name)) }, *r;
 	bool made;
 
-	r = hashmap_get(&s->rows, &key, &made);
+	r = hash_map_get(&s->rows, &key, &made);
 	if (!r)
 		return NULL;
 	if (made)
 		r->name = strdup(name);
 	if (r->name)
 		return r;
-	hashmap_remove(&s->rows, r);
+	hash_map_remove(&s->rows, r);
 	return NULL;
 }
 
@@ -122,17 +122,17 @@ static struct scope_row *scope_sums_row_of(struct scope_sums *s, const struct sc
  * some seconds, so the oldest may be forgotten. */
 static int scope_sums_remember(struct scope_sums *s, const struct moved *key, bool *first)
 {
-	struct hashmap full = s->moved;
+	struct hash_map full = s->moved;
 
 	*first = false;
-	if (hashmap_find(&s->older, key))
+	if (hash_map_find(&s->older, key))
 		return 0;
-	if (full.n == MOVED_MAX && !hashmap_find(&full, key)) {
+	if (full.n == MOVED_MAX && !hash_map_find(&full, key)) {
 		s->moved = s->older;
 		s->older = full;
-		hashmap_clear(&s->moved);
+		hash_map_clear(&s->moved);
 	}
-	return hashmap_get(&s->moved, key, first) ? 0 : -ENOMEM;
+	return hash_map_get(&s->moved, key, first) ? 0 : -ENOMEM;
 }
 
 /* Adds a kernel of a collective, or of a product; the bytes or FLOP when the first kernel comes. */
@@ -188,7 +188,7 @@ static void add_inclusive(struct scope_sums *s, const struct event *ev, uint64_t
 		if (!line)
 			return;
 		id = line->parent;
-		r = hashmap_find(
+		r = hash_map_find(
 			&s->rows,
 			&(struct scope_row){ .what = SCOPE_ROW_NAMED,
 					     .hash = hash_bytes(line->name, strlen(line->name)) });
@@ -327,7 +327,7 @@ static struct scope_row **sorted(struct scope_sums *s)
 
 	if (!rows)
 		return NULL;
-	hashmap_each(&s->rows, r) rows[n++] = r;
+	hash_map_each(&s->rows, r) rows[n++] = r;
 	qsort(rows, n, sizeof(*rows), scope_sums_by_time);
 	return rows;
 }
@@ -344,7 +344,7 @@ struct scope_row **scope_sums_rows(struct scope_sums *s, struct scope_sums_all *
 					.collectives = s->collectives,
 					.gemms = s->gemms,
 					.late = s->overlap ? overlap_late(s->overlap) : 0 };
-	hashmap_each(&s->rows, r)
+	hash_map_each(&s->rows, r)
 	{
 		all->work_ns += r->work_ns;
 		all->calls_ns += r->calls_ns;

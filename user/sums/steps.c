@@ -10,7 +10,7 @@
 #include "../event/scopes/peak.h"
 #include "../util/parse.h"
 #include "../util/table/array.h"
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 #include "period.h"
 #include "steps.h"
 
@@ -64,7 +64,7 @@ struct came {
 
 struct steps {
 	const char *name;
-	struct hashmap names, products;
+	struct hash_map names, products;
 	struct work *work;
 	struct mark *marks;
 	struct range *ranges;
@@ -94,8 +94,8 @@ struct steps *steps_open(const char *name, size_t max)
 	s->name = name;
 	s->max = max;
 	s->until_ns = UINT64_MAX;
-	hashmap_open_of(&s->names, struct name, hash, NAMES_MAX);
-	hashmap_open_of(&s->products, struct product, number, PRODUCTS_MAX);
+	hash_map_open_of(&s->names, struct name, hash, NAMES_MAX);
+	hash_map_open_of(&s->products, struct product, number, PRODUCTS_MAX);
 	return s;
 }
 
@@ -105,9 +105,9 @@ void steps_close(struct steps *s)
 
 	if (!s)
 		return;
-	hashmap_each(&s->names, n) free(n->text);
-	hashmap_close(&s->names);
-	hashmap_close(&s->products);
+	hash_map_each(&s->names, n) free(n->text);
+	hash_map_close(&s->names);
+	hash_map_close(&s->products);
 	for (size_t i = 0; i < s->nprocs; i++)
 		free(s->procs[i].list);
 	free(s->procs);
@@ -164,7 +164,7 @@ static uint32_t steps_name_of(struct steps *s, const char *text)
 	struct name *n;
 	bool made;
 
-	n = text ? hashmap_get(&s->names, &hash, &made) : NULL;
+	n = text ? hash_map_get(&s->names, &hash, &made) : NULL;
 	if (!n)
 		return 0;
 	if (made)
@@ -228,7 +228,7 @@ static void add_product(struct steps *s, struct steps_of *p, struct work *w, con
 	if (!w->kernel || !peak_computes(ev))
 		return;
 	key = (struct product){ ev->product->pid, ev->product->id, ev->capture ? ev->number : 0 };
-	if (!hashmap_get(&s->products, &key, &made)) {
+	if (!hash_map_get(&s->products, &key, &made)) {
 		s->no_room++;
 		return;
 	}
@@ -457,29 +457,29 @@ static uint32_t busy_thread(const struct mark *m, size_t n, bool launch)
 		uint64_t tid;
 		size_t n, first;
 	} * t, *best = NULL;
-	struct hashmap threads;
+	struct hash_map threads;
 	size_t most = 0;
 	uint32_t tid;
 	bool made;
 
-	hashmap_open_of(&threads, struct thread_marks, tid, PROCS_MAX);
+	hash_map_open_of(&threads, struct thread_marks, tid, PROCS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		if (m[i].launch != launch)
 			continue;
-		t = hashmap_get(&threads, &(uint64_t){ m[i].tid }, &made);
+		t = hash_map_get(&threads, &(uint64_t){ m[i].tid }, &made);
 		if (!t)
 			continue;
 		t->first = made ? i : t->first;
 		t->n++;
 		most = t->n > most ? t->n : most;
 	}
-	hashmap_each(&threads, t)
+	hash_map_each(&threads, t)
 	{
 		if (t->n * 4 >= most && (!best || t->first < best->first))
 			best = t;
 	}
 	tid = best ? (uint32_t)best->tid : 0;
-	hashmap_close(&threads);
+	hash_map_close(&threads);
 	return tid;
 }
 
@@ -754,7 +754,7 @@ static const char *most_more(const struct steps *s, const struct named_ns *by, s
 		if (by[i].here <= others || by[i].here - others <= *more)
 			continue;
 		*more = by[i].here - others;
-		name = ((const struct name *)hashmap_at(&s->names, i - 1))->text;
+		name = ((const struct name *)hash_map_at(&s->names, i - 1))->text;
 	}
 	return name;
 }
@@ -838,7 +838,7 @@ int steps_operators(const struct steps *s, const struct steps_of *p, struct step
 			most = by[i] > by[most] ? i : most;
 		if (!most)
 			break;
-		ops->name[k] = ((const struct name *)hashmap_at(&s->names, most - 1))->text;
+		ops->name[k] = ((const struct name *)hash_map_at(&s->names, most - 1))->text;
 		ops->ns[k] = by[most];
 		by[most] = 0;
 	}

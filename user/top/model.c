@@ -33,8 +33,8 @@ struct top_model *model_open(uint64_t now_ns, size_t max)
 		model_close(m);
 		return NULL;
 	}
-	hashmap_open_of(&m->state->procs, struct top_kept, key, PROCS_MAX);
-	hashmap_open_of(&m->state->entries, struct top_entry, key, max ? max : ENTRIES_MAX);
+	hash_map_open_of(&m->state->procs, struct top_kept, key, PROCS_MAX);
+	hash_map_open_of(&m->state->entries, struct top_entry, key, max ? max : ENTRIES_MAX);
 	m->state->last_end_ns = now_ns;
 	return m;
 }
@@ -51,8 +51,8 @@ void model_close(struct top_model *m)
 	for (size_t i = 0; s && i < s->procs.n; i++)
 		free(top_proc_at(s, i));
 	if (s) {
-		hashmap_close(&s->entries);
-		hashmap_close(&s->procs);
+		hash_map_close(&s->entries);
+		hash_map_close(&s->procs);
 	}
 	free(s);
 	free(m->gpus);
@@ -64,7 +64,7 @@ void model_close(struct top_model *m)
 static struct top_proc *proc_find(const struct top_state *s, uint32_t pid, uint32_t start)
 {
 	const struct top_kept want = { .key = { pid, start } };
-	const struct top_kept *k = hashmap_look(&s->procs, &want.key);
+	const struct top_kept *k = hash_map_look(&s->procs, &want.key);
 
 	return k ? k->proc : NULL;
 }
@@ -82,7 +82,7 @@ static struct top_proc *proc_get(struct top_state *s, uint32_t pid, uint32_t sta
 	if (p)
 		return p;
 	p = calloc(1, sizeof(*p));
-	k = p ? hashmap_get(&s->procs, &want.key, &(bool){ false }) : NULL;
+	k = p ? hash_map_get(&s->procs, &want.key, &(bool){ false }) : NULL;
 	if (!k) {
 		free(p);
 		return NULL;
@@ -96,9 +96,9 @@ static struct top_entry *entry_get(struct top_state *s, const struct top_entry *
 	struct top_entry *e = s->next < s->entries.n ? top_entry_at(s, s->next) : NULL;
 
 	if (!e || memcmp(&e->key, &want->key, sizeof(e->key)))
-		e = hashmap_look(&s->entries, &want->key);
+		e = hash_map_look(&s->entries, &want->key);
 	if (!e)
-		return hashmap_get(&s->entries, &want->key, &(bool){ false });
+		return hash_map_get(&s->entries, &want->key, &(bool){ false });
 	s->next = (size_t)(e - top_entry_at(s, 0)) + 1;
 	return e;
 }
@@ -474,19 +474,19 @@ static void model_forget(struct top_state *s)
 	struct top_entry *e;
 	struct top_kept *k;
 
-	hashmap_each(&s->entries, e)
+	hash_map_each(&s->entries, e)
 	{
 		if (!e->key.proc->going)
 			continue;
 		free(e->name);
-		hashmap_remove(&s->entries, e);
+		hash_map_remove(&s->entries, e);
 	}
-	hashmap_each(&s->procs, k)
+	hash_map_each(&s->procs, k)
 	{
 		if (!k->proc->going)
 			continue;
 		free(k->proc);
-		hashmap_remove(&s->procs, k);
+		hash_map_remove(&s->procs, k);
 	}
 	s->last = NULL;
 }

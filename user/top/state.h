@@ -4,7 +4,7 @@
 #define CT_TOP_STATE_H
 
 #include "model.h"
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 
 /* struct top_entry's how: what a device did of kernel `by`, the hash of its name */
 #define TOP_DEVICE 0xff
@@ -48,8 +48,8 @@ struct top_kept {
 };
 
 struct top_state {
-	struct hashmap procs;	     /* struct top_kept */
-	struct hashmap entries;	     /* struct top_entry */
+	struct hash_map procs;	     /* struct top_kept */
+	struct hash_map entries;     /* struct top_entry */
 	size_t next;		     /* entry: counts come in the same order at each reading */
 	struct top_proc *last;	     /* that a count was of; NULL: none */
 	uint64_t round, call_counts; /* refreshes; counts that this one brought */
@@ -61,12 +61,12 @@ struct top_state {
 
 static inline struct top_proc *top_proc_at(const struct top_state *s, size_t i)
 {
-	return ((const struct top_kept *)hashmap_at(&s->procs, i))->proc;
+	return ((const struct top_kept *)hash_map_at(&s->procs, i))->proc;
 }
 
 static inline struct top_entry *top_entry_at(const struct top_state *s, size_t i)
 {
-	return hashmap_at(&s->entries, i);
+	return hash_map_at(&s->entries, i);
 }
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/table/hashmap.h"
+#include "../util/table/hash_map.h"
 #include "align.h"
 #include "merge.h"
 #include "reader.h"
@@ -55,7 +55,7 @@ struct merge {
 	uint64_t lost, same;
 	/* two sets of written records: the newest, and those before. When the first is full, it
 	 * replaces the second. They are not open if no two inputs are of one boot. */
-	struct hashmap written[2];
+	struct hash_map written[2];
 	struct numbers *numbers;
 	union {
 		struct ct_hdr h;
@@ -106,8 +106,8 @@ void merge_close(struct merge *m)
 		return;
 	for (int i = 0; i < m->n; i++)
 		close_input(m->inputs[i]);
-	hashmap_close(&m->written[0]);
-	hashmap_close(&m->written[1]);
+	hash_map_close(&m->written[0]);
+	hash_map_close(&m->written[1]);
 	numbers_close(m->numbers);
 	free(m);
 }
@@ -479,15 +479,15 @@ static bool was_written(struct merge *m, const struct input *in, uint64_t index,
 		return false;
 	want.sum = sum_of(m, in, h);
 	for (int i = 0; i < 2 && !w; i++)
-		w = m->written[i].size ? hashmap_find(&m->written[i], &want.sum) : NULL;
+		w = m->written[i].size ? hash_map_find(&m->written[i], &want.sum) : NULL;
 	if (w)
 		return w->input != index;
 	if (m->written[0].n == MERGE_SAME) {
-		hashmap_close(&m->written[1]);
+		hash_map_close(&m->written[1]);
 		m->written[1] = m->written[0];
-		hashmap_open(&m->written[0], sizeof(struct written), sizeof(want.sum), MERGE_SAME);
+		hash_map_open(&m->written[0], sizeof(struct written), sizeof(want.sum), MERGE_SAME);
 	}
-	w = hashmap_get(&m->written[0], &want.sum, &made);
+	w = hash_map_get(&m->written[0], &want.sum, &made);
 	if (w)
 		w->input = index;
 	return false;
@@ -681,7 +681,7 @@ int merge_write(struct merge *m, struct writer *w, struct progress *shown)
 
 	find_parts(m);
 	if (any_same_boot(m))
-		hashmap_open(&m->written[0], sizeof(struct written), sizeof(uint64_t), MERGE_SAME);
+		hash_map_open(&m->written[0], sizeof(struct written), sizeof(uint64_t), MERGE_SAME);
 	writer_numbers(w, m->numbers);
 	for (int i = 0; i < m->n && !err; i++)
 		err = advance(m, m->inputs[i]);

@@ -40,8 +40,8 @@ static const char *next_of(enum why_kind kind)
 	}
 }
 
-static void fill_finding(struct found *found, const struct why_print *p, const struct why_part *part,
-			const struct why_cause *c)
+static void fill_finding(struct found *found, const struct why_print *p,
+			 const struct why_part *part, const struct why_cause *c)
 {
 	const char *next = next_of(c->kind);
 

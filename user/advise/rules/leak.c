@@ -3,7 +3,7 @@
  * the process's end. */
 #include <errno.h>
 
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 #include "../rule.h"
 
 #define GROWS_LEAST 8
@@ -19,7 +19,7 @@ struct leak_site {
 	uint8_t quarters;
 };
 struct leak {
-	struct hashmap live;
+	struct hash_map live;
 	unsigned int may; /* live ones that fit */
 	uint64_t no_room;
 	struct leak_site sites[SITES_MAX];
@@ -32,7 +32,7 @@ static void leak_forget(struct leak *l, struct leak_live *m)
 
 	s->live--;
 	s->live_bytes -= m->bytes;
-	hashmap_remove(&l->live, m);
+	hash_map_remove(&l->live, m);
 }
 
 static struct leak_site *site(struct leak *l, const struct site *one)
@@ -50,12 +50,12 @@ static struct leak_site *site(struct leak *l, const struct site *one)
 
 static int leak_add(struct leak *l, const struct seen *s, const struct api_memory *m)
 {
-	struct leak_live *live = hashmap_find(&l->live, &m->address);
+	struct leak_live *live = hash_map_find(&l->live, &m->address);
 	struct site one = rule_site(s, 0);
 	struct leak_site *at;
 
 	if (!l->live.size)
-		hashmap_open_of(&l->live, struct leak_live, address, SIZE_MAX);
+		hash_map_open_of(&l->live, struct leak_live, address, SIZE_MAX);
 	/* its end was not seen */
 	if (live)
 		leak_forget(l, live);
@@ -65,7 +65,7 @@ static int leak_add(struct leak *l, const struct seen *s, const struct api_memor
 		l->no_room++;
 		return 0;
 	}
-	live = hashmap_get(&l->live, &m->address, &(bool){ false });
+	live = hash_map_get(&l->live, &m->address, &(bool){ false });
 	if (!live)
 		return -ENOMEM;
 	at = site(l, &one);
@@ -85,7 +85,7 @@ static int leak_event(void *state, const struct seen *s)
 	struct api_memory m;
 
 	if (!s->call) { /* another program: all that the one before held is gone */
-		hashmap_clear(&l->live);
+		hash_map_clear(&l->live);
 		for (uint32_t i = 0; i < l->nsites; i++)
 			l->sites[i].live = l->sites[i].live_bytes = l->sites[i].allocated = 0;
 		return 0;
@@ -100,7 +100,7 @@ static int leak_event(void *state, const struct seen *s)
 		return 0;
 	default: return 0;
 	}
-	live = hashmap_find(&l->live, &m.address);
+	live = hash_map_find(&l->live, &m.address);
 	if (live)
 		leak_forget(l, live);
 	return 0;
@@ -137,7 +137,7 @@ static void leak_end(void *state, struct advice *a, struct advise_process *proc)
 	struct advise_finding *f;
 	struct leak_live *live;
 
-	hashmap_each(&l->live, live)
+	hash_map_each(&l->live, live)
 	{
 		uint64_t quarter = live->at_ms * 4ULL / span_ms;
 
@@ -174,7 +174,7 @@ static void leak_end(void *state, struct advice *a, struct advise_process *proc)
 
 static void leak_release(void *state)
 {
-	hashmap_close(&((struct leak *)state)->live);
+	hash_map_close(&((struct leak *)state)->live);
 }
 
 /* clang-format off */

@@ -10,7 +10,7 @@
 
 #include "../../util/hash.h"
 #include "../../util/table/array.h"
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 #include "holes_inside.h"
 
 struct row_key {
@@ -41,8 +41,8 @@ struct holes *holes_open(void)
 
 	if (!l)
 		return NULL;
-	hashmap_open_of(&l->index, struct indexed, key, 2 * HOLES_ROWS);
-	hashmap_open_of(&l->groups, struct group, key, 2 * HOLES_ROWS);
+	hash_map_open_of(&l->index, struct indexed, key, 2 * HOLES_ROWS);
+	hash_map_open_of(&l->groups, struct group, key, 2 * HOLES_ROWS);
 	return l;
 }
 
@@ -53,8 +53,8 @@ void holes_close(struct holes *l)
 	for (size_t i = 0; i < l->n; i++)
 		free(l->rows[i].text);
 	free(l->rows);
-	hashmap_close(&l->index);
-	hashmap_close(&l->groups);
+	hash_map_close(&l->index);
+	hash_map_close(&l->groups);
 	free(l);
 }
 
@@ -91,7 +91,7 @@ static struct holes_row *holes_place_of(struct holes *l, struct group *g, const 
 
 	if (g && g->n)
 		return &l->rows[g->newest];
-	g = hashmap_find(&l->groups, &any);
+	g = hash_map_find(&l->groups, &any);
 	return g && g->n ? &l->rows[g->newest] : NULL;
 }
 
@@ -114,7 +114,7 @@ static struct holes_row *holes_row_of(struct holes *l, const struct holes_row *l
 {
 	const struct row_key key = holes_key_of(like, text, n);
 	const struct group_key of = { like->pid, like->reason, like->layer, like->state };
-	struct indexed *at = hashmap_find(&l->index, &key);
+	struct indexed *at = hash_map_find(&l->index, &key);
 	struct holes_row *r;
 	struct group *g;
 
@@ -122,7 +122,7 @@ static struct holes_row *holes_row_of(struct holes *l, const struct holes_row *l
 	*made = false;
 	if (at)
 		return &l->rows[at->row];
-	g = hashmap_get(&l->groups, &of, made);
+	g = hash_map_get(&l->groups, &of, made);
 	if ((g && g->n >= HOLES_INTERVALS) || l->n >= HOLES_ROWS) {
 		r = holes_place_of(l, g, like);
 		*made = false;
@@ -136,14 +136,14 @@ static struct holes_row *holes_row_of(struct holes *l, const struct holes_row *l
 		return NULL;
 	}
 	*err = -ENOMEM;
-	at = hashmap_get(&l->index, &key, made);
+	at = hash_map_get(&l->index, &key, made);
 	if (!g || !at || !array_room(l->rows, l->n))
 		return NULL;
 	r = &l->rows[l->n];
 	*r = *like;
 	r->text = strndup(text, n);
 	if (!r->text) {
-		hashmap_remove(&l->index, at);
+		hash_map_remove(&l->index, at);
 		return NULL;
 	}
 	at->row = g->newest = (uint32_t)l->n++;

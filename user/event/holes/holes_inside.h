@@ -3,13 +3,13 @@
 #ifndef CT_HOLES_INSIDE_H
 #define CT_HOLES_INSIDE_H
 
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 #include "holes.h"
 
 struct holes {
 	struct holes_row *rows;
 	size_t n, nopen; /* nopen: rows that go on */
-	struct hashmap index, groups;
+	struct hash_map index, groups;
 	uint64_t homeless; /* rows for which there was no place, and no other row to join them with */
 	struct unprobed_sum unprobed;
 };

@@ -4,17 +4,18 @@
 
 void live_init(struct live *l, uint32_t most)
 {
-	hashmap_open_of(&l->all, struct live_entry, pad, most && most < LIVE_MAX ? most : LIVE_MAX);
+	hash_map_open_of(&l->all, struct live_entry, pad,
+			 most && most < LIVE_MAX ? most : LIVE_MAX);
 }
 
 void live_free(struct live *l)
 {
-	hashmap_close(&l->all);
+	hash_map_close(&l->all);
 }
 
 size_t live_bytes(const struct live *l)
 {
-	return hashmap_bytes(&l->all);
+	return hash_map_bytes(&l->all);
 }
 
 /* Only the key. */
@@ -28,14 +29,14 @@ struct live_entry *live_find(const struct live *l, uint32_t process, uint8_t spa
 {
 	const struct live_entry key = live_key_of(process, space, address);
 
-	return hashmap_look_for(&l->all, &key, offsetof(struct live_entry, bytes));
+	return hash_map_look_for(&l->all, &key, offsetof(struct live_entry, bytes));
 }
 
 struct live_entry *live_add(struct live *l, uint32_t process, uint8_t space, uint64_t address)
 {
 	const struct live_entry key = live_key_of(process, space, address);
 	bool made = false;
-	struct live_entry *e = hashmap_get(&l->all, &key, &made);
+	struct live_entry *e = hash_map_get(&l->all, &key, &made);
 
 	INVARIANT(!e || made);
 	if (e)
@@ -45,10 +46,10 @@ struct live_entry *live_add(struct live *l, uint32_t process, uint8_t space, uin
 
 void live_remove(struct live *l, struct live_entry *e)
 {
-	hashmap_remove(&l->all, e);
+	hash_map_remove(&l->all, e);
 }
 
 struct live_entry *live_next(const struct live *l, uint32_t *at)
 {
-	return *at < l->all.n ? hashmap_at(&l->all, (*at)++) : NULL;
+	return *at < l->all.n ? hash_map_at(&l->all, (*at)++) : NULL;
 }

@@ -6,7 +6,7 @@
 #ifndef CT_LIVE_H
 #define CT_LIVE_H
 
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 
 #define LIVE_MAX ((1u << 21) / 8 * 7) /* allocations at a time */
 
@@ -31,7 +31,7 @@ struct live_entry {
 _Static_assert(sizeof(struct live_entry) <= 56, "a million of them in 200 MiB");
 
 struct live {
-	struct hashmap all;
+	struct hash_map all;
 };
 
 /* most: entries at most; 0: LIVE_MAX. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 #include "lineage.h"
 
 #define NAME_MAX_BYTES 256
@@ -18,7 +18,7 @@ struct interned {
 };
 
 struct lineage {
-	struct hashmap lines, names;
+	struct hash_map lines, names;
 	uint64_t *oldest; /* keys of the lines in the order in which they came, in a ring */
 	uint32_t first, n;
 	uint32_t kept; /* lines */
@@ -30,8 +30,8 @@ struct lineage *lineage_open(void)
 
 	if (!l)
 		return NULL;
-	hashmap_open_of(&l->lines, struct scope_line, id, LINEAGE_SCOPES);
-	hashmap_open_of(&l->names, struct interned, hash, LINEAGE_NAMES);
+	hash_map_open_of(&l->lines, struct scope_line, id, LINEAGE_SCOPES);
+	hash_map_open_of(&l->names, struct interned, hash, LINEAGE_NAMES);
 	return l;
 }
 
@@ -41,13 +41,13 @@ void lineage_close(struct lineage *l)
 
 	if (!l)
 		return;
-	hashmap_each(&l->names, name)
+	hash_map_each(&l->names, name)
 	{
 		free(name->text);
 		free(name->gemm);
 	}
-	hashmap_close(&l->names);
-	hashmap_close(&l->lines);
+	hash_map_close(&l->names);
+	hash_map_close(&l->lines);
 	free(l->oldest);
 	free(l);
 }
@@ -57,13 +57,13 @@ static const char *lineage_intern(struct lineage *l, const char *text, size_t n)
 	struct interned key = { .hash = hash_bytes(text, n) }, *i;
 	bool made;
 
-	i = hashmap_get(&l->names, &key, &made);
+	i = hash_map_get(&l->names, &key, &made);
 	if (!i)
 		return "?";
 	if (made) {
 		i->text = strndup(text, n);
 		if (!i->text) {
-			hashmap_remove(&l->names, i);
+			hash_map_remove(&l->names, i);
 			return "?";
 		}
 	}
@@ -81,7 +81,7 @@ static int lineage_make_room(struct lineage *l, uint64_t key)
 	}
 	while (l->n == LINEAGE_SCOPES) {
 		uint64_t first = l->oldest[l->first];
-		struct scope_line *line = hashmap_find(&l->lines, &first);
+		struct scope_line *line = hash_map_find(&l->lines, &first);
 
 		l->first = (l->first + 1) % LINEAGE_SCOPES;
 		if (line && line->kept) { /* at most half of them are */
@@ -90,7 +90,7 @@ static int lineage_make_room(struct lineage *l, uint64_t key)
 		}
 		l->n--;
 		if (line)
-			hashmap_remove(&l->lines, line);
+			hash_map_remove(&l->lines, line);
 	}
 	l->oldest[(l->first + l->n++) % LINEAGE_SCOPES] = key;
 	return 0;
@@ -107,7 +107,7 @@ static void fill_gemm(struct lineage *l, struct scope_line *line, const struct c
 	snprintf(name, sizeof(name), "%.*s %s", (int)strnlen(s->text, s->text_len), s->text, shape);
 	line->name = lineage_intern(l, name, strlen(name));
 	line->flop = g->flop;
-	i = hashmap_find(&l->names, &(struct interned){ .hash = hash_bytes(name, strlen(name)) });
+	i = hash_map_find(&l->names, &(struct interned){ .hash = hash_bytes(name, strlen(name)) });
 	if (i && !i->gemm) {
 		i->gemm = malloc(sizeof(*i->gemm));
 		if (i->gemm)
@@ -156,13 +156,13 @@ int lineage_record(struct lineage *l, const struct ct_hdr *h)
 	if ((h->kind != CT_SCOPE_BEGIN && h->kind != CT_SCOPE_END) || s->kind == CT_SCOPE_MARK)
 		return 0;
 	key.id = s->id;
-	line = hashmap_look(&l->lines, (const uint64_t *)(const void *)&key);
+	line = hash_map_look(&l->lines, (const uint64_t *)(const void *)&key);
 	if (!line) {
 		memcpy(&bytes, &key, sizeof(bytes));
 		err = lineage_make_room(l, bytes);
 		if (err)
 			return err;
-		line = hashmap_get(&l->lines, &key, &(bool){ false });
+		line = hash_map_get(&l->lines, &key, &(bool){ false });
 		if (!line)
 			return -ENOMEM;
 		lineage_fill(l, line, s);
@@ -179,7 +179,7 @@ const struct scope_line *lineage_find(const struct lineage *l, uint32_t pid, uin
 
 	if (!l || id == CT_SCOPE_NONE || id == CT_SCOPE_UNKNOWN)
 		return NULL;
-	return hashmap_find(&l->lines, &key);
+	return hash_map_find(&l->lines, &key);
 }
 
 void lineage_keep(struct lineage *l, uint32_t pid, uint32_t id)
@@ -201,7 +201,7 @@ void lineage_release(struct lineage *l, uint32_t pid)
 
 	if (!l->kept)
 		return;
-	hashmap_each(&l->lines, line)
+	hash_map_each(&l->lines, line)
 	{
 		if (line->pid != pid || !line->kept)
 			continue;

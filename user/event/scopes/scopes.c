@@ -80,7 +80,7 @@ struct scopes {
 	emit_fn out;
 	void *ctx;
 	struct registry procs; /* of struct proc */
-	struct hashmap threads;
+	struct hash_map threads;
 	struct owned names, ranges, newest;
 	struct collectives *collectives;
 	struct descriptors *descriptors;
@@ -150,7 +150,7 @@ struct scopes *scopes_open(emit_fn out, communicator_fn ask, void *ctx)
 	s->out = out;
 	s->ctx = ctx;
 	registry_open(&s->procs, &rules, s);
-	hashmap_open_of(&s->threads, struct thread, tid, THREADS_MAX);
+	hash_map_open_of(&s->threads, struct thread, tid, THREADS_MAX);
 	owned_open_of(&s->names, struct name, handle, NAMES_MAX, SHARE);
 	s->names.drop = free_name;
 	owned_open_of(&s->ranges, struct range, id, RANGES_MAX, SHARE);
@@ -255,7 +255,7 @@ static void free_thread(struct scopes *s, struct thread *t)
 	for (uint32_t i = 0; i < t->n; i++)
 		let_go(s, t->open[i].rec);
 	free(t->open);
-	hashmap_remove(&s->threads, t);
+	hash_map_remove(&s->threads, t);
 }
 
 static void drop_empty(struct scopes *s, struct thread *t)
@@ -277,9 +277,9 @@ void scopes_close(struct scopes *s)
 
 	if (!s)
 		return;
-	hashmap_each(&s->threads, t) free_thread(s, t);
+	hash_map_each(&s->threads, t) free_thread(s, t);
 	owned_each(&s->ranges, r) drop_range(s, r);
-	hashmap_close(&s->threads);
+	hash_map_close(&s->threads);
 	owned_close(&s->names);
 	owned_close(&s->ranges);
 	owned_close(&s->newest);
@@ -468,8 +468,8 @@ static struct thread *thread_of(struct scopes *s, const struct ct_hdr *h, bool m
 {
 	struct thread key = { .pid = h->pid, .tid = h->tid };
 
-	return make ? hashmap_get(&s->threads, &key, &(bool){ false })
-		    : hashmap_find(&s->threads, &key);
+	return make ? hash_map_get(&s->threads, &key, &(bool){ false })
+		    : hash_map_find(&s->threads, &key);
 }
 
 /* What the payload of the thread's next event says. */
@@ -933,7 +933,7 @@ static int end_threads(struct scopes *s, uint32_t pid, uint64_t ns)
 	struct thread *t;
 	int err = 0;
 
-	hashmap_each(&s->threads, t)
+	hash_map_each(&s->threads, t)
 	{
 		if (t->pid != pid && pid)
 			continue;
@@ -995,7 +995,7 @@ const struct ct_hdr *scopes_around(struct scopes *s, const struct ct_hdr *h)
 	if (word >> 32 == CT_SCOPE_BY_ID)
 		return h;
 	id = (uint32_t)word ? CT_SCOPE_UNKNOWN : CT_SCOPE_NONE;
-	t = id == CT_SCOPE_NONE ? NULL : hashmap_find(&s->threads, &key);
+	t = id == CT_SCOPE_NONE ? NULL : hash_map_find(&s->threads, &key);
 	for (uint32_t i = t ? t->n : 0; i && id == CT_SCOPE_UNKNOWN; i--)
 		if (t->open[i - 1].serial == (uint32_t)word)
 			id = t->open[i - 1].rec->id;

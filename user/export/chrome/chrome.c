@@ -55,8 +55,8 @@ static struct timeline_track *chrome_process_of(struct chrome *c, struct chrome_
 		return NULL;
 	if (!tr->own) {
 		tr->own = ++f->processes;
-		hashmap_get(&f->leaders,
-			    &(struct chrome_tid){ chrome_pid(p), process_tid(p, p->pid) }, &made);
+		hash_map_get(&f->leaders,
+			     &(struct chrome_tid){ chrome_pid(p), process_tid(p, p->pid) }, &made);
 	}
 	if (!tr->introduced || strncmp(tr->name, p->comm, CT_COMM_LEN)) {
 		memset(tr->name, 0, sizeof(tr->name));
@@ -104,7 +104,7 @@ static uint32_t chrome_thread_of(struct chrome *c, struct chrome_file *f, const 
 
 static bool tid_is_taken(const struct chrome_file *f, uint32_t pid, uint32_t tid)
 {
-	return hashmap_find(&f->tids, &(struct chrome_tid){ pid, tid });
+	return hash_map_find(&f->tids, &(struct chrome_tid){ pid, tid });
 }
 
 /* Assigns a tid on a device: the stream's number if it is free. If there is no room to remember
@@ -114,8 +114,8 @@ static uint32_t take_tid(struct chrome_file *f, uint32_t pid, uint32_t stream)
 	bool made;
 
 	if (!tid_is_taken(f, pid, CT_UNKNOWN))
-		hashmap_get(&f->tids, &(struct chrome_tid){ pid, CT_UNKNOWN }, &made);
-	return hashmap_get(&f->tids, &(struct chrome_tid){ pid, stream }, &made) && made
+		hash_map_get(&f->tids, &(struct chrome_tid){ pid, CT_UNKNOWN }, &made);
+	return hash_map_get(&f->tids, &(struct chrome_tid){ pid, stream }, &made) && made
 		       ? stream
 		       : f->next_tid++;
 }
@@ -178,7 +178,7 @@ static bool begins_arrow(struct chrome_file *f, uint64_t correlation)
 	struct chrome_begun *page;
 	bool made;
 
-	page = hashmap_get(&f->arrows, &key, &made);
+	page = hash_map_get(&f->arrows, &key, &made);
 	if (!page)
 		return true;
 	word = &page->bits[correlation % CHROME_BEGUN / 64];
@@ -514,8 +514,8 @@ static int chrome_open(struct sink *s, const struct sink_opts *opts)
 	if (!c)
 		return -ENOMEM;
 	c->opts = opts;
-	hashmap_open(&c->refused, sizeof(struct chrome_none), sizeof(struct chrome_none),
-		     CHROME_REFUSED_MAX);
+	hash_map_open(&c->refused, sizeof(struct chrome_none), sizeof(struct chrome_none),
+		      CHROME_REFUSED_MAX);
 	c->split = opts->path && strstr(opts->path, "%p");
 	c->files = calloc(CHROME_FILES_MAX, sizeof(*c->files));
 	c->timeline = timeline_open(&timeline_ops, c);
@@ -560,9 +560,9 @@ static int chrome_close(struct sink *s, const struct sink_end *end)
 			chrome_file_end(c, &c->files[i], end->reason);
 	}
 	for (uint32_t i = 0; i < c->nfiles; i++) {
-		hashmap_close(&c->files[i].tids);
-		hashmap_close(&c->files[i].leaders);
-		hashmap_close(&c->files[i].arrows);
+		hash_map_close(&c->files[i].tids);
+		hash_map_close(&c->files[i].leaders);
+		hash_map_close(&c->files[i].arrows);
 		e = c->files[i].out == &c->files[i].own ? out_close(&c->files[i].own) : 0;
 		if (e)
 			msg_error("writing the file of process %u failed: %s", c->files[i].pid,
@@ -571,7 +571,7 @@ static int chrome_close(struct sink *s, const struct sink_end *end)
 	}
 	/* not one of them could be written */
 	s->status = !c->nfiles && c->refused.n;
-	hashmap_close(&c->refused);
+	hash_map_close(&c->refused);
 	free(c->files);
 	timeline_close(c->timeline);
 	inuse_close(c->inuse);

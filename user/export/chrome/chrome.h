@@ -4,7 +4,7 @@
 #define CT_CHROME_H
 
 #include "../../event/gpus.h"
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 #include "chrome_device.h"
 #include "../../event/memory/inuse.h"
 #include "../../flow/row.h"
@@ -55,10 +55,10 @@ struct chrome_file {
 	uint64_t start;	      /* start of the process */
 	/* number of processes so far: their numbers keep correlation ids distinct */
 	uint32_t processes;
-	struct hashmap tids;   /* of struct chrome_tid: the tids in use on devices */
-	struct hashmap arrows; /* of struct chrome_begun */
+	struct hash_map tids;	/* of struct chrome_tid: the tids in use on devices */
+	struct hash_map arrows; /* of struct chrome_begun */
 	uint32_t next_tid;
-	struct hashmap leaders;	    /* of struct chrome_tid: the main threads of its processes */
+	struct hash_map leaders;    /* of struct chrome_tid: the main threads of its processes */
 	uint64_t first_ns, last_ns; /* of all slices; last_ns 0: there is none */
 	bool steps; /* the program itself annotates its steps, as PyTorch's profiler does */
 	bool found; /* steps that were found have been written */
@@ -80,9 +80,9 @@ struct chrome {
 	const struct process *proc; /* of the current event */
 	const char *thread;	    /* of the current event; NULL: not known */
 	uint64_t no_time, ranges;
-	struct hashmap refused; /* of struct chrome_none: processes whose file could not be made */
-	bool full;		/* there are as many files as there can be, which was said */
-	int error;		/* -ENOMEM */
+	struct hash_map refused; /* of struct chrome_none: processes whose file could not be made */
+	bool full;		 /* there are as many files as there can be, which was said */
+	int error;		 /* -ENOMEM */
 };
 
 /* A process that has no file. */

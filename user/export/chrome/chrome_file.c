@@ -55,7 +55,7 @@ static void put_step(struct chrome *c, struct chrome_file *f)
 	if (f->steps || !f->last_ns)
 		return;
 	for (size_t i = 0; i < f->leaders.n; i++) {
-		const struct chrome_tid *t = hashmap_at(&f->leaders, i);
+		const struct chrome_tid *t = hash_map_at(&f->leaders, i);
 
 		chrome_slice(c, f, t->pid, t->tid, f->first_ns, f->last_ns, body, sizeof(body) - 1);
 	}
@@ -87,11 +87,12 @@ int chrome_file_add(struct chrome *c, const struct process *proc)
 		return -EMFILE;
 	f = &c->files[c->nfiles];
 	*f = (struct chrome_file){ .out = c->opts->out, .next_tid = CHROME_OTHER_TID };
-	hashmap_open(&f->tids, sizeof(struct chrome_tid), sizeof(struct chrome_tid),
-		     CHROME_TIDS_MAX);
-	hashmap_open(&f->leaders, sizeof(struct chrome_tid), sizeof(struct chrome_tid),
-		     CHROME_TIDS_MAX);
-	hashmap_open(&f->arrows, sizeof(struct chrome_begun), sizeof(uint64_t), CHROME_BEGUN_PAGES);
+	hash_map_open(&f->tids, sizeof(struct chrome_tid), sizeof(struct chrome_tid),
+		      CHROME_TIDS_MAX);
+	hash_map_open(&f->leaders, sizeof(struct chrome_tid), sizeof(struct chrome_tid),
+		      CHROME_TIDS_MAX);
+	hash_map_open(&f->arrows, sizeof(struct chrome_begun), sizeof(uint64_t),
+		      CHROME_BEGUN_PAGES);
 	if (c->split) {
 		file_path(c->opts->path, process_unique(proc), path, sizeof(path));
 		err = out_open_output(&f->own, path, false, -1);
@@ -121,7 +122,7 @@ struct chrome_file *chrome_file_of(struct chrome *c, uint32_t pid, uint64_t star
 	for (uint32_t i = 0; i < c->nfiles; i++)
 		if (c->files[i].pid == pid && c->files[i].start == start)
 			return &c->files[i];
-	if (!c->proc || c->proc->pid != pid || hashmap_look(&c->refused, &none))
+	if (!c->proc || c->proc->pid != pid || hash_map_look(&c->refused, &none))
 		return NULL;
 	err = chrome_file_add(c, c->proc);
 	if (!err)
@@ -132,7 +133,7 @@ struct chrome_file *chrome_file_of(struct chrome *c, uint32_t pid, uint64_t star
 			 CHROME_FILES_MAX);
 	c->full |= err == -EMFILE;
 	/* the others have theirs */
-	if (err == -ENOMEM || (err != -EMFILE && !hashmap_get(&c->refused, &none, &made)))
+	if (err == -ENOMEM || (err != -EMFILE && !hash_map_get(&c->refused, &none, &made)))
 		c->error = -ENOMEM;
 	return NULL;
 }

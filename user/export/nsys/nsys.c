@@ -368,12 +368,12 @@ static void discard(struct nsys *n)
 		sqlite3_finalize(n->d.insert[t]);
 	sqlite3_close(n->d.db);
 	nsys_file_close(&n->file);
-	hashmap_close(&n->processes);
-	hashmap_close(&n->gpus);
-	hashmap_close(&n->contexts);
-	hashmap_close(&n->streams);
-	hashmap_close(&n->threads);
-	hashmap_close(&n->domains);
+	hash_map_close(&n->processes);
+	hash_map_close(&n->gpus);
+	hash_map_close(&n->contexts);
+	hash_map_close(&n->streams);
+	hash_map_close(&n->threads);
+	hash_map_close(&n->domains);
 	free(n->stacks);
 	free(n);
 }

@@ -10,7 +10,7 @@
 
 #include "../../flow/sink.h"
 #include "../../util/io/safe_open.h"
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 
 /* ---- the tables (nsys_schema.c) ---- */
 
@@ -112,13 +112,13 @@ struct nsys_seen {
 };
 /* Returns the place of the key's value. *is_new is true if the key was not there; its value is
  * then 0. NULL: no memory. */
-static inline int64_t *nsys_seen(struct hashmap *k, uint64_t key, bool *is_new)
+static inline int64_t *nsys_seen(struct hash_map *k, uint64_t key, bool *is_new)
 {
 	struct nsys_seen *s;
 
 	if (!k->size)
-		hashmap_open_of(k, struct nsys_seen, key, SIZE_MAX);
-	s = hashmap_get(k, &key, is_new);
+		hash_map_open_of(k, struct nsys_seen, key, SIZE_MAX);
+	s = hash_map_get(k, &key, is_new);
 	return s ? &s->value : NULL;
 }
 
@@ -155,16 +155,16 @@ struct nsys {
 		int64_t id[2];
 	} names[CT_MAX_FUNCS];
 	/* process_unique() + 1 -> rowid in PROCESSES; negative until the row is complete */
-	struct hashmap processes;
+	struct hash_map processes;
 	/* globalTid + 1 of the threads, other than leaders, that have a row in ThreadNames */
-	struct hashmap threads;
-	struct hashmap gpus; /* number + 1: those in TARGET_INFO_GPU */
+	struct hash_map threads;
+	struct hash_map gpus; /* number + 1: those in TARGET_INFO_GPU */
 	/* contexts of streams: process_unique() << 32 | context, + 1 -> their number, from 1 */
-	struct hashmap contexts;
+	struct hash_map contexts;
 	/* number of the context << 32 | stream -> rowid in TARGET_INFO_CUDA_STREAM */
-	struct hashmap streams;
+	struct hash_map streams;
 	/* process_unique() << 32 | StringIds.id, + 1: NVTX domains that have a row */
-	struct hashmap domains;
+	struct hash_map domains;
 	uint8_t *stacks; /* bits: the stacks that are in CUDA_CALLCHAINS */
 	int64_t unknown_kernel;
 	uint64_t untimed; /* device records without a time */

@@ -29,7 +29,7 @@ struct cached {
 
 struct nsys_strings {
 	struct nsys_db *d;
-	struct hashmap seen; /* hash -> id */
+	struct hash_map seen; /* hash -> id */
 	struct cached cache[CACHE];
 	sqlite3_stmt *find;
 	int64_t last;
@@ -56,7 +56,7 @@ void nsys_strings_close(struct nsys_strings *s)
 	for (int i = 0; i < CACHE; i++)
 		free(s->cache[i].text);
 	sqlite3_finalize(s->find);
-	hashmap_close(&s->seen);
+	hash_map_close(&s->seen);
 	free(s);
 }
 

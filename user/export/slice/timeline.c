@@ -13,7 +13,7 @@
 
 #include "timeline.h"
 #include "../../util/table/array.h"
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 
 #define CUT_EVERY_NS (TIMELINE_HOLD_NS / 8)
 #define TRACKS_MAX (128u << 10)
@@ -39,9 +39,9 @@ struct open {
 struct timeline {
 	const struct timeline_ops *ops;
 	void *ctx;
-	struct hashmap tracks; /* struct kept_track, in the order of their making */
+	struct hash_map tracks; /* struct kept_track, in the order of their making */
 	struct timeline_track *last;
-	struct hashmap arrows;
+	struct hash_map arrows;
 	struct open *open; /* TIMELINE_LANES of them, for the track that is handed on */
 	uint64_t newest_ns, cut_ns;
 	size_t held; /* bytes allocated for what is held */
@@ -53,7 +53,7 @@ struct timeline {
 /* Notes that a target is held. */
 static int arrow_add(struct timeline *t, uint64_t id)
 {
-	struct arrow *a = hashmap_get(&t->arrows, &id, &(bool){ false });
+	struct arrow *a = hash_map_get(&t->arrows, &id, &(bool){ false });
 
 	if (!a)
 		return -ENOMEM;
@@ -64,11 +64,11 @@ static int arrow_add(struct timeline *t, uint64_t id)
 /* Notes that a target is handed on. True: its arrow is drawn. */
 static bool arrow_end(struct timeline *t, uint64_t id)
 {
-	struct arrow *a = hashmap_look(&t->arrows, &id);
+	struct arrow *a = hash_map_look(&t->arrows, &id);
 	bool begun = a && a->begun;
 
 	if (a && !--a->targets)
-		hashmap_remove(&t->arrows, a);
+		hash_map_remove(&t->arrows, a);
 	return begun;
 }
 
@@ -85,7 +85,7 @@ static bool arrow_of(struct timeline *t, const struct timeline_span *s)
 		t->no_arrow++;
 		return false;
 	}
-	a = hashmap_look(&t->arrows, &s->arrow);
+	a = hash_map_look(&t->arrows, &s->arrow);
 	if (a)
 		a->begun = true;
 	return a;
@@ -95,7 +95,7 @@ static bool arrow_of(struct timeline *t, const struct timeline_span *s)
 
 static struct timeline_track *track_at(const struct timeline *t, size_t i)
 {
-	return ((const struct kept_track *)hashmap_at(&t->tracks, i))->track;
+	return ((const struct kept_track *)hash_map_at(&t->tracks, i))->track;
 }
 
 static void tracks_forget(struct timeline *t)
@@ -106,7 +106,7 @@ static void tracks_forget(struct timeline *t)
 		free(track_at(t, i)->lanes);
 		free(track_at(t, i));
 	}
-	hashmap_clear(&t->tracks);
+	hash_map_clear(&t->tracks);
 	t->last = NULL;
 	t->held = 0;
 }
@@ -118,7 +118,7 @@ struct timeline_track *timeline_track(struct timeline *t, const struct timeline_
 
 	if (tr && !memcmp(&tr->key, key, sizeof(*key)))
 		return tr;
-	kept = hashmap_look(&t->tracks, key);
+	kept = hash_map_look(&t->tracks, key);
 	if (kept)
 		return t->last = kept->track;
 	/* so many threads have come and gone that their tracks take too much memory: forget all;
@@ -129,7 +129,7 @@ struct timeline_track *timeline_track(struct timeline *t, const struct timeline_
 		tracks_forget(t);
 	}
 	tr = calloc(1, sizeof(*tr));
-	kept = tr ? hashmap_get(&t->tracks, key, &(bool){ false }) : NULL;
+	kept = tr ? hash_map_get(&t->tracks, key, &(bool){ false }) : NULL;
 	if (!kept) {
 		free(tr);
 		return NULL;
@@ -344,8 +344,8 @@ struct timeline *timeline_open(const struct timeline_ops *ops, void *ctx)
 	t->ops = ops;
 	t->ctx = ctx;
 	t->open = calloc(TIMELINE_LANES, sizeof(*t->open));
-	hashmap_open_of(&t->tracks, struct kept_track, key, SIZE_MAX);
-	hashmap_open_of(&t->arrows, struct arrow, id, SIZE_MAX);
+	hash_map_open_of(&t->tracks, struct kept_track, key, SIZE_MAX);
+	hash_map_open_of(&t->arrows, struct arrow, id, SIZE_MAX);
 	if (!t->open) {
 		timeline_close(t);
 		return NULL;
@@ -358,8 +358,8 @@ void timeline_close(struct timeline *t)
 	if (!t)
 		return;
 	tracks_forget(t);
-	hashmap_close(&t->tracks);
-	hashmap_close(&t->arrows);
+	hash_map_close(&t->tracks);
+	hash_map_close(&t->arrows);
 	free(t->open);
 	free(t);
 }

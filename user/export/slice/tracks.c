@@ -11,12 +11,12 @@
 void tracks_init(struct tracks *t)
 {
 	*t = (struct tracks){ .last = TRACKS_NONE };
-	hashmap_open_of(&t->all, struct track, key, TRACKS_MAX);
+	hash_map_open_of(&t->all, struct track, key, TRACKS_MAX);
 }
 
 void tracks_free(struct tracks *t)
 {
-	hashmap_close(&t->all);
+	hash_map_close(&t->all);
 }
 
 /* Fills in the key of the event's track; false: it has none. */
@@ -73,9 +73,9 @@ uint32_t tracks_find(struct tracks *t, const struct event *ev)
 
 	if (!track_key(&want, ev))
 		return TRACKS_NONE;
-	k = t->last < t->all.n ? hashmap_at(&t->all, t->last) : NULL;
+	k = t->last < t->all.n ? hash_map_at(&t->all, t->last) : NULL;
 	if (!k || memcmp(&k->key, &want.key, sizeof(k->key)))
-		k = hashmap_get(&t->all, &want.key, &made);
+		k = hash_map_get(&t->all, &want.key, &made);
 	if (!k) {
 		t->no_room++;
 		return TRACKS_NONE;

@@ -6,7 +6,7 @@
 #ifndef CT_TRACKS_H
 #define CT_TRACKS_H
 
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 #include "../../util/text.h"
 #include "slice.h"
 
@@ -31,13 +31,13 @@ struct track {
 };
 
 struct tracks {
-	struct hashmap all; /* struct track, by their numbers */
-	uint32_t last;	    /* the track that was found last */
-	uint64_t no_room;   /* number of records for which there was no room */
+	struct hash_map all; /* struct track, by their numbers */
+	uint32_t last;	     /* the track that was found last */
+	uint64_t no_room;    /* number of records for which there was no room */
 };
 static inline const struct track *tracks_at(const struct tracks *t, uint32_t i)
 {
-	return hashmap_at(&t->all, i);
+	return hash_map_at(&t->all, i);
 }
 
 void tracks_init(struct tracks *);

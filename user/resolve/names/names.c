@@ -39,7 +39,7 @@ struct reported {
 struct names_process {
 	struct registered r;
 	struct handles *handles;
-	struct hashmap reported; /* of struct reported */
+	struct hash_map reported; /* of struct reported */
 	uint32_t taught;
 };
 
@@ -95,8 +95,8 @@ static void clear_reported(struct names *n, struct names_process *p)
 {
 	struct reported *t;
 
-	hashmap_each(&p->reported, t) pool_put(n->pool, t->name);
-	hashmap_close(&p->reported);
+	hash_map_each(&p->reported, t) pool_put(n->pool, t->name);
+	hash_map_close(&p->reported);
 }
 
 static void forgotten(void *ctx, void *item, const struct ct_hdr *h)
@@ -138,7 +138,7 @@ static struct names_process *proc_get(struct names *n, uint32_t pid)
 	struct names_process *p = registry_get(&n->processes, pid);
 
 	if (p && !p->handles) {
-		hashmap_open_of(&p->reported, struct reported, handle, REPORTED_MAX);
+		hash_map_open_of(&p->reported, struct reported, handle, REPORTED_MAX);
 		p->handles = handles_open(n->pool);
 	}
 	return p && p->handles ? p : NULL;
@@ -186,7 +186,7 @@ static int take_all_back(struct names *n, struct names_process *p, uint64_t at_n
 	struct reported *t;
 	int err = 0;
 
-	hashmap_each(&p->reported, t)
+	hash_map_each(&p->reported, t)
 	{
 		err = take_back(n, p, t, at_ns);
 		if (err)
@@ -199,7 +199,7 @@ static int take_all_back(struct names *n, struct names_process *p, uint64_t at_n
 static struct reported *reported_get(struct names *n, struct names_process *p, uint64_t handle,
 				     uint64_t at_ns, int *err)
 {
-	struct reported *t = hashmap_find(&p->reported, &handle);
+	struct reported *t = hash_map_find(&p->reported, &handle);
 
 	*err = 0;
 	if (t)
@@ -208,7 +208,7 @@ static struct reported *reported_get(struct names *n, struct names_process *p, u
 		*err = take_all_back(n, p, at_ns);
 		clear_reported(n, p);
 	}
-	t = hashmap_get(&p->reported, &handle, &(bool){ false });
+	t = hash_map_get(&p->reported, &handle, &(bool){ false });
 	if (!t)
 		*err = -ENOMEM;
 	return t;
@@ -220,7 +220,7 @@ static int check_reported(struct names *n, struct names_process *p, uint64_t at_
 	struct reported *t;
 	int err = 0;
 
-	hashmap_each(&p->reported, t)
+	hash_map_each(&p->reported, t)
 	{
 		const struct handle *h = t->name ? handles_find(p->handles, t->handle) : NULL;
 
@@ -238,7 +238,7 @@ static int check_reported(struct names *n, struct names_process *p, uint64_t at_
  * name. */
 static int learn(struct names *n, struct names_process *p, struct handle *h)
 {
-	struct reported *t = hashmap_find(&p->reported, &h->handle);
+	struct reported *t = hash_map_find(&p->reported, &h->handle);
 	int err = 0, e;
 
 	if (t && t->name != h->name)

@@ -11,7 +11,7 @@
 
 #include "../../api/api.h"
 #include "../../util/table/array.h"
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 #include "both_merge.h"
 
 #define LATE_NS 1000000000ULL
@@ -49,7 +49,7 @@ struct both_merge {
 	uint64_t asked_ns, answered_ns;
 	/* stacks, whose call comes next */
 	struct queue stacks[2];
-	struct hashmap scopes;
+	struct hash_map scopes;
 	uint8_t flags[CT_MAX_FUNCS];
 	uint64_t folded;
 };
@@ -83,7 +83,7 @@ struct both_merge *both_merge_open(const struct capture_plan *plan)
 	if (!m)
 		return NULL;
 	m->plan = plan;
-	hashmap_open_of(&m->scopes, struct scope, tid, THREADS_MAX);
+	hash_map_open_of(&m->scopes, struct scope, tid, THREADS_MAX);
 	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++)
 		if (plan_has(plan->capture, i))
 			specs_flags(i, &m->flags[i], plan);
@@ -138,7 +138,7 @@ void both_merge_close(struct both_merge *m)
 	empty(&m->probes);
 	empty(&m->stacks[0]);
 	empty(&m->stacks[1]);
-	hashmap_close(&m->scopes);
+	hash_map_close(&m->scopes);
 	free(m->of_probes.at);
 	free(m->of_hooks.at);
 	free(m);
@@ -265,13 +265,13 @@ static void note_scope(struct both_merge *m, const struct ct_hdr *rec)
 	bool made;
 
 	memcpy(word, (const char *)rec + rec->size - sizeof(word), sizeof(word));
-	s = hashmap_get(&m->scopes, key, &made);
+	s = hash_map_get(&m->scopes, key, &made);
 	if (s && rec->kind == CT_LAYER_END)
 		s->serial = word[1];
 	else if (s && word[0])
 		s->serial = word[0];
 	if (s && !s->serial)
-		hashmap_remove(&m->scopes, s);
+		hash_map_remove(&m->scopes, s);
 }
 
 static void forget_stacks(struct queue *q, uint32_t pid)
@@ -294,10 +294,10 @@ static void forget_process(struct both_merge *m, uint32_t pid)
 	for (size_t i = 0; i < m->of_probes.n; i++)
 		if (m->of_probes.at[i].pid == pid)
 			m->of_probes.at[i--] = m->of_probes.at[--m->of_probes.n];
-	hashmap_each(&m->scopes, s)
+	hash_map_each(&m->scopes, s)
 	{
 		if (s->pid == pid)
-			hashmap_remove(&m->scopes, s);
+			hash_map_remove(&m->scopes, s);
 	}
 	forget_stacks(&m->stacks[0], pid);
 	forget_stacks(&m->stacks[1], pid);
@@ -315,7 +315,7 @@ void both_merge_pass(struct both_merge *m, const struct ct_hdr *rec)
 static void put_scope(const struct both_merge *m, struct ct_hdr *rec)
 {
 	uint32_t key[2] = { rec->pid, rec->tid }, at = rec->flags & CT_F_STACK ? 16 : 8;
-	const struct scope *s = hashmap_find(&m->scopes, key);
+	const struct scope *s = hash_map_find(&m->scopes, key);
 	uint64_t word = s ? s->serial : 0;
 
 	if (rec->flags & CT_F_SCOPE && rec->size >= sizeof(struct ct_call) + at)

@@ -12,7 +12,7 @@
 
 #include "../../event/holes/holes.h"
 #include "../../event/muted.h"
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "bpf_inside.h"
@@ -45,7 +45,7 @@ struct reported {
 struct bpf_muted {
 	struct sampler *sampler;
 	struct throttle *throttle;
-	struct hashmap reported;
+	struct hash_map reported;
 	uint64_t looked_ns, look_ns, reported_ns; /* look_ns: how long the look is about */
 	bool counts;				  /* all calls are counted: CT_CALL_COUNT tells */
 	bool duty; /* probes are on for a part of the time, by the plan */
@@ -117,8 +117,8 @@ int bpf_muted_open(struct bpf_source *b)
 	if (!m)
 		return -ENOMEM;
 	b->muting = m;
-	hashmap_open(&m->reported, sizeof(struct reported), sizeof(((struct reported *)0)->key),
-		     REPORTED_MAX);
+	hash_map_open(&m->reported, sizeof(struct reported), sizeof(((struct reported *)0)->key),
+		      REPORTED_MAX);
 	m->counts = b->plan->count;
 	m->duty = b->plan->duty > 0 || b->plan->max_cost > 0;
 	m->throttle = throttle_open(m->duty ? THROTTLE_RATE_DUTY : THROTTLE_RATE);
@@ -141,7 +141,7 @@ void bpf_muted_close(struct bpf_source *b)
 		return;
 	sampler_close(b->muting->sampler);
 	throttle_close(b->muting->throttle);
-	hashmap_close(&b->muting->reported);
+	hash_map_close(&b->muting->reported);
 	free(b->muting);
 	b->muting = NULL;
 }
@@ -227,7 +227,7 @@ static int take_call_count(void *ctx, const struct ct_hdr *h)
 	struct reported want = { .key = { h->pid, h->tid, t->start, t->func } }, *reported;
 	bool made;
 
-	reported = hashmap_get(&m->reported, &want.key, &made);
+	reported = hash_map_get(&m->reported, &want.key, &made);
 	if (!reported)
 		return 0;
 	if (made)
@@ -314,10 +314,11 @@ static int tell_all(struct bpf_source *b, emit_fn emit, void *ctx)
 
 	m->reported_ns = now;
 	for (size_t i = 0; i < m->reported.n; i++)
-		((struct reported *)hashmap_at(&m->reported, i))->now = (struct reported_sums){ 0 };
+		((struct reported *)hash_map_at(&m->reported, i))->now =
+			(struct reported_sums){ 0 };
 	err = call_counts_read(b->call_counts, now, take_call_count, m);
 	for (size_t i = 0; i < m->reported.n && !err; i++) {
-		struct reported *t = hashmap_at(&m->reported, i);
+		struct reported *t = hash_map_at(&m->reported, i);
 
 		/* one of a process that has ended is not among the counts any more */
 		if (!t->now.counted && !t->now.calls)

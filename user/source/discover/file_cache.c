@@ -13,13 +13,13 @@ struct cached_file *file_cache_get(struct file_cache *t, uint64_t dev, uint64_t 
 	bool made;
 
 	if (!t->all.size)
-		hashmap_open_of(&t->all, struct cached_file, ino, SIZE_MAX);
-	return hashmap_get(&t->all, (uint64_t[]){ dev, ino }, &made);
+		hash_map_open_of(&t->all, struct cached_file, ino, SIZE_MAX);
+	return hash_map_get(&t->all, (uint64_t[]){ dev, ino }, &made);
 }
 
 struct cached_file *file_cache_find(const struct file_cache *t, uint64_t dev, uint64_t ino)
 {
-	return hashmap_find(&t->all, (uint64_t[]){ dev, ino });
+	return hash_map_find(&t->all, (uint64_t[]){ dev, ino });
 }
 
 void file_cache_trim(struct file_cache *t)
@@ -28,10 +28,10 @@ void file_cache_trim(struct file_cache *t)
 
 	if (t->all.n <= TRIM_AT)
 		return;
-	hashmap_each(&t->all, v) if (!v->file && !v->scanning) hashmap_remove(&t->all, v);
+	hash_map_each(&t->all, v) if (!v->file && !v->scanning) hash_map_remove(&t->all, v);
 }
 
 void file_cache_free(struct file_cache *t)
 {
-	hashmap_close(&t->all);
+	hash_map_close(&t->all);
 }

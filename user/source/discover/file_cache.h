@@ -7,7 +7,7 @@
 #ifndef CT_FILE_CACHE_H
 #define CT_FILE_CACHE_H
 
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 
 struct probe_file;
 
@@ -30,7 +30,7 @@ struct cached_file {
 };
 
 struct file_cache {
-	struct hashmap all;
+	struct hash_map all;
 };
 
 /* The entry of a file, made if need be (checked_ns is 0 then). Valid until the next call. NULL:

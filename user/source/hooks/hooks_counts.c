@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "../../util/now.h"
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 #include "../agent/agent_process.h"
 #include "../count_record.h"
 #include "hooks_counts.h"
@@ -53,7 +53,7 @@ struct hooks_counts {
 	bool more;
 	uint64_t since_ns, round;
 	/* what was kept, and the sums of this reading, with that */
-	struct hashmap kept, now, processes;
+	struct hash_map kept, now, processes;
 	uint64_t lost_kept, lost_now;
 	/* CT_HIST_BY_FUNCTION: of processes that were handed out for the last time */
 	struct ct_hist *hists;
@@ -74,10 +74,10 @@ struct hooks_counts *hooks_counts_open(const struct capture_plan *plan,
 	c->more = plan->hist || plan->sizes;
 	c->since_ns = now_ns();
 	size += c->more ? sizeof(union hooks_extra) : 0;
-	hashmap_open(&c->kept, size, sizeof(struct ct_count_key), max);
-	hashmap_open(&c->now, size, sizeof(struct ct_count_key), max);
-	hashmap_open(&c->processes, sizeof(struct whose), offsetof(struct whose, round),
-		     PROCESSES_MAX);
+	hash_map_open(&c->kept, size, sizeof(struct ct_count_key), max);
+	hash_map_open(&c->now, size, sizeof(struct ct_count_key), max);
+	hash_map_open(&c->processes, sizeof(struct whose), offsetof(struct whose, round),
+		      PROCESSES_MAX);
 	if (c->hist == CT_HIST_BY_FUNCTION)
 		c->hists = calloc((size_t)api_nfuncs, sizeof(*c->hists));
 	if (c->hist != CT_HIST_BY_FUNCTION || c->hists)
@@ -90,9 +90,9 @@ void hooks_counts_close(struct hooks_counts *c)
 {
 	if (!c)
 		return;
-	hashmap_close(&c->kept);
-	hashmap_close(&c->now);
-	hashmap_close(&c->processes);
+	hash_map_close(&c->kept);
+	hash_map_close(&c->now);
+	hash_map_close(&c->processes);
 	free(c->hists);
 	free(c);
 }
@@ -137,18 +137,18 @@ static void add_sums(struct ct_sums *to, const struct ct_sums *n)
 	to->odd = to->odd + n->odd < to->odd ? UINT32_MAX : to->odd + n->odd;
 }
 
-static struct item *item_of(struct hooks_counts *c, struct hashmap *table,
+static struct item *item_of(struct hooks_counts *c, struct hash_map *table,
 			    const struct ct_count_key *key, uint64_t calls)
 {
 	bool made;
-	struct item *i = hashmap_get(table, key, &made);
+	struct item *i = hash_map_get(table, key, &made);
 
 	if (!i)
 		*(table == &c->kept ? &c->lost_kept : &c->lost_now) += calls;
 	return i;
 }
 
-static void add_item(struct hooks_counts *c, struct hashmap *table, const struct ct_count_key *key,
+static void add_item(struct hooks_counts *c, struct hash_map *table, const struct ct_count_key *key,
 		     const struct ct_sums *n, const union hooks_extra *more)
 {
 	struct item *i = item_of(c, table, key, n->calls);
@@ -173,7 +173,7 @@ static bool makes_sense(const struct hooks_counts *c, const struct ct_count_key 
 
 struct adding {
 	struct hooks_counts *c;
-	struct hashmap *table;
+	struct hash_map *table;
 	uint32_t start;
 };
 
@@ -233,10 +233,10 @@ static struct whose *hooks_counts_process_of(struct hooks_counts *c, uint32_t tg
 	struct whose want = { .tgid = tgid, .start = start };
 	bool made;
 
-	return hashmap_get(&c->processes, &want, &made);
+	return hash_map_get(&c->processes, &want, &made);
 }
 
-static void add_area(struct hooks_counts *c, struct hashmap *table, struct hooks_ring *r,
+static void add_area(struct hooks_counts *c, struct hash_map *table, struct hooks_ring *r,
 		     uint64_t boottime_ns)
 {
 	struct adding a = { c, table, start_of(boottime_ns) };
@@ -287,8 +287,8 @@ void hooks_counts_begin(struct hooks_counts *c)
 
 	c->round++;
 	c->lost_now = c->lost_kept;
-	hashmap_clear(&c->now);
-	hashmap_each(&c->kept, i)
+	hash_map_clear(&c->now);
+	hash_map_each(&c->kept, i)
 	{
 		struct item *to = item_of(c, &c->now, &i->key, 0);
 
@@ -355,7 +355,7 @@ static int emit_hists(struct hooks_counts *c, uint64_t now, emit_fn emit, void *
 	if (!all)
 		return -ENOMEM;
 	memcpy(all, c->hists, (size_t)api_nfuncs * sizeof(*all));
-	hashmap_each(&c->now, i) if (i->key.how != CT_BY_SIZE)
+	hash_map_each(&c->now, i) if (i->key.how != CT_BY_SIZE)
 		add_hist(&all[i->key.func], &i->more->hist);
 	for (uint32_t func = 0; func < (uint32_t)api_nfuncs && !err; func++) {
 		struct ct_count_key key = { .func = (uint16_t)func };
@@ -379,17 +379,17 @@ static void forget_ended(struct hooks_counts *c)
 	struct whose *w;
 	struct item *i;
 
-	hashmap_each(&c->kept, i)
+	hash_map_each(&c->kept, i)
 	{
 		if (!has_ended(c, &i->key))
 			continue;
 		if (c->hists && i->key.how != CT_BY_SIZE)
 			add_hist(&c->hists[i->key.func], &i->more->hist);
-		hashmap_remove(&c->kept, i);
+		hash_map_remove(&c->kept, i);
 	}
-	hashmap_each(&c->processes,
-		     w) if (w->round != c->round && (w->ended || w->asked != c->round))
-		hashmap_remove(&c->processes, w);
+	hash_map_each(&c->processes,
+		      w) if (w->round != c->round && (w->ended || w->asked != c->round))
+		hash_map_remove(&c->processes, w);
 }
 
 int hooks_counts_emit(struct hooks_counts *c, uint64_t until_ns, emit_fn emit, void *ctx)
@@ -399,7 +399,7 @@ int hooks_counts_emit(struct hooks_counts *c, uint64_t until_ns, emit_fn emit, v
 	/* sizes first: a process is done with when its last sums have come */
 	for (int sizes = 1; sizes >= 0; sizes--)
 		for (size_t n = 0; n < c->now.n && !err; n++) {
-			const struct item *i = hashmap_at(&c->now, n);
+			const struct item *i = hash_map_at(&c->now, n);
 
 			if ((i->key.how == CT_BY_SIZE) == sizes)
 				err = emit_item(c, i, until_ns, emit, ctx);

@@ -2,6 +2,7 @@
 /* hooks_funcs.c - see hooks_funcs.h. */
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -180,6 +181,18 @@ bool hooks_files_have(struct hooks_files *f, const struct ct_vma *v)
 
 /* ---- messages ---- */
 
+/*
+ * What functions are sent in the order of: for the first ones there is always room in a process, and where
+ * the jumps of several would land in one place, it is theirs.
+ */
+enum rank {
+	RANK_FIRST,  /* of the runtime, and of the driver: HOOKS_F_FIRST */
+	RANK_CALL,   /* of other libraries */
+	RANK_LAYER,  /* of what is above: operators and the like, of which there are thousands */
+	RANK_STATIC, /* of a runtime that is linked into a library */
+	RANKS
+};
+
 struct out {
 	struct hooks_files *files;
 	struct hooks_mapped *mapped;
@@ -190,6 +203,11 @@ struct out {
 	int total;
 	uint16_t type;
 	char msg[MEET_MSG_MAX];
+	/* functions, of all mappings, that are not sent yet */
+	struct {
+		struct hooks_func *funcs;
+		size_t n, cap;
+	} found[RANKS];
 };
 
 static int flush(struct out *o, uint32_t flags)
@@ -402,12 +420,54 @@ static void note_stripped(struct hooks_mapped *m, const struct ct_vma *v)
 	strings_add(&m->stripped, path, strlen(path));
 }
 
+/* Is it the file of the program itself? */
+static bool is_program(const struct ct_vma *v)
+{
+	struct stat program, file;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", v->pid);
+	return !stat(path, &program) && !maps_stat(v, &file) && program.st_dev == file.st_dev &&
+	       program.st_ino == file.st_ino;
+}
+
+/* own: the file is the program's own. */
+static enum rank rank_of(const struct elf_scan *scan, bool own, int row)
+{
+	const struct api_func *f = &api_funcs[row];
+
+	if (api_domains[f->domain].folds)
+		return scan->role == ELF_STATIC && !own ? RANK_STATIC : RANK_FIRST;
+	return f->layer && !api_layer_reports(f) ? RANK_LAYER : RANK_CALL;
+}
+
+static int keep(struct out *o, enum rank rank, const struct hooks_func *f)
+{
+	if (!array_fit(o->found[rank].funcs, o->found[rank].cap, o->found[rank].n + 1))
+		return -ENOMEM;
+	o->found[rank].funcs[o->found[rank].n++] = *f;
+	o->total++;
+	return 0;
+}
+
+static int send_found(struct out *o)
+{
+	int err = 0;
+
+	for (int rank = 0; rank < RANKS; rank++)
+		for (size_t i = 0; i < o->found[rank].n && !err; i++)
+			err = hooks_funcs_add(o, &o->found[rank].funcs[i],
+					      sizeof(struct hooks_func));
+	return err;
+}
+
 static int one_mapping(void *ctx, const struct ct_vma *v)
 {
 	uint64_t from = v->pgoff * (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t to = from + (v->end - v->start);
 	struct out *o = ctx;
 	const struct file *f;
+	bool own;
 	int err = 0;
 
 	if (is_known(o->mapped, v))
@@ -417,8 +477,10 @@ static int one_mapping(void *ctx, const struct ct_vma *v)
 		elf_silent(&f->scan, o->files->plan->shown, o->mapped->indirect, o->mapped->shared);
 	if (f && elf_unnamed(&f->scan, o->files->plan->shown))
 		note_stripped(o->mapped, v);
+	own = f && f->scan.role == ELF_STATIC && is_program(v);
 	for (int i = 0; f && i < f->scan.nprobes && !err; i++) {
 		const struct elf_probe *p = &f->scan.probes[i];
+		enum rank rank = rank_of(&f->scan, own, p->func);
 		struct hooks_func out = { .address = v->start + (p->offset - from),
 					  .cookie = (uint32_t)(CT_COOKIE(p->func, p->per_thread) |
 							       CT_COOKIE_OF(p->symbol, false)),
@@ -426,7 +488,8 @@ static int one_mapping(void *ctx, const struct ct_vma *v)
 
 		if (p->offset < from || p->offset >= to || p->ends)
 			continue;
-		out.flags = flags_of(o->files->plan, p->func);
+		out.flags = flags_of(o->files->plan, p->func) |
+			    (rank == RANK_FIRST ? HOOKS_F_FIRST : 0u);
 		if (may_mute(o->mapped, o->files->plan, v, p->func))
 			out.flags |= mutes(o->mapped, p->func);
 		if (o->files->plan->shapes)
@@ -435,8 +498,7 @@ static int one_mapping(void *ctx, const struct ct_vma *v)
 			out.nfile = 16;
 			memcpy(out.file, f->bytes[i], 16);
 		}
-		err = hooks_funcs_add(o, &out, sizeof(out));
-		o->total++;
+		err = keep(o, rank, &out);
 	}
 	return err;
 }
@@ -456,9 +518,13 @@ int hooks_funcs_send(struct hooks_files *files, struct hooks_mapped *mapped, pid
 	err = maps_read(-1, pid, one_mapping, o);
 	forget_gone(mapped);
 	if (err >= 0)
+		err = send_found(o);
+	if (!err)
 		err = flush(o, HOOKS_LAST);
 	if (!err)
 		err = o->total;
+	for (int rank = 0; rank < RANKS; rank++)
+		free(o->found[rank].funcs);
 	free(o);
 	return err;
 }

@@ -44,7 +44,8 @@ const struct strings *hooks_mapped_stripped(const struct hooks_mapped *);
 int hooks_funcs_specs(const struct capture_plan *, hooks_send_fn, void *ctx);
 /* The functions of what it has mapped since the last time, as messages, the last of which says so and
  * has this number: of the question that it answers (0: none). It is sent also if there are no
- * functions. Returns how many there are or -errno. */
+ * functions. Those of the runtime's library and of the driver come first, and those of runtimes that
+ * are linked into libraries last. Returns how many there are or -errno. */
 int hooks_funcs_send(struct hooks_files *, struct hooks_mapped *, pid_t pid, uint32_t number,
 		     hooks_send_fn, void *ctx);
 

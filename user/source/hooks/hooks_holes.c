@@ -32,8 +32,12 @@ struct group {
 struct hooks_holes {
 	uint32_t pid;
 	uint64_t from_ns;
+	struct asked {
+		uint16_t row;
+		bool first;
+	} * asked; /* the functions that it was asked to hook */
+	unsigned int no_room;
 	struct owners *owners; /* NULL: takes no functions */
-	uint16_t *asked;       /* rows of the functions that it was asked to hook */
 	size_t n, room, answered;
 	struct group unhooked, partly, indirect, shared_code;
 	uint64_t silent[2][PLAN_WORDS]; /* functions of the last two */
@@ -89,7 +93,8 @@ void hooks_holes_sent(struct hooks_holes *h, const void *msg, size_t n)
 		memcpy(&f, (const char *)msg + sizeof(l) + i * sizeof(f), sizeof(f));
 		if (!array_fit(h->asked, h->room, h->n + 1))
 			return; /* its name is not known */
-		h->asked[h->n++] = (uint16_t)CT_COOKIE_FUNC(f.cookie);
+		h->asked[h->n++] = (struct asked){ (uint16_t)CT_COOKIE_FUNC(f.cookie),
+						   f.flags & HOOKS_F_FIRST };
 	}
 }
 
@@ -107,16 +112,22 @@ static void add(struct group *g, int row)
 bool hooks_holes_result(struct hooks_holes *h, int result)
 {
 	int row = -1;
+	bool first = false;
 
 	if (!h)
 		return !result;
-	if (h->answered < h->n)
-		row = h->asked[h->answered++];
+	if (h->answered < h->n) {
+		const struct asked *a = &h->asked[h->answered++];
+
+		row = a->row;
+		first = a->first;
+	}
 	if (row >= api_nfuncs)
 		row = -1;
 	if (result && h->owners && row >= 0 && !api_funcs[row].layer &&
 	    !owners_give_function(h->owners, (pid_t)h->pid, row))
 		return true;
+	h->no_room += first && result == HOOKS_NO_ROOM;
 	h->lacks |= result && (row < 0 || !api_funcs[row].layer);
 	if (result)
 		add(result == HOOKS_PARTLY ? &h->partly : &h->unhooked, row);
@@ -194,6 +205,11 @@ void hooks_holes_gone(struct hooks_holes *h, enum ct_hole_reason reason, uint64_
 uint64_t hooks_holes_unhooked(const struct hooks_holes *h)
 {
 	return h ? h->unhooked.all : 0;
+}
+
+unsigned int hooks_holes_no_room(const struct hooks_holes *h)
+{
+	return h ? h->no_room : 0;
 }
 
 bool hooks_holes_lacks(const struct hooks_holes *h)

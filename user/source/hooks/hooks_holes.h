@@ -42,6 +42,8 @@ void hooks_holes_shared(struct hooks_holes *);
 void hooks_holes_gone(struct hooks_holes *, enum ct_hole_reason, uint64_t from_ns);
 
 uint64_t hooks_holes_unhooked(const struct hooks_holes *);
+/* How many functions of the runtime and of the driver (HOOKS_F_FIRST) have no hook because there was no room. */
+unsigned int hooks_holes_no_room(const struct hooks_holes *);
 /* Are there functions without a hook, or partly hooked, that are not of a layer? */
 bool hooks_holes_lacks(const struct hooks_holes *);
 uint64_t hooks_holes_partly(const struct hooks_holes *);

@@ -7,7 +7,7 @@
 #include "../../event/holes/holes.h"
 #include "../../event/muted.h"
 #include "../../util/msg.h"
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 #include "../muted/may.h"
 #include "../muted/throttle.h"
 #include "hooks_muted.h"
@@ -31,7 +31,7 @@ struct seen {
 struct hooks_muted {
 	const struct capture_plan *plan;
 	struct throttle *throttle;
-	struct hashmap seen;
+	struct hash_map seen;
 	size_t next;		       /* of `seen`, at which hooks_muted_looked() goes on */
 	uint64_t looked_ns, before_ns; /* of the last look, and of the one before it */
 	bool paused;   /* counts are kept by a key that a bare number does not have */
@@ -55,7 +55,7 @@ struct hooks_muted *hooks_muted_open(const struct capture_plan *plan)
 	m->plan = plan;
 	m->paused = plan->count && plan->count_by != CT_BY_FUNCTION &&
 		    plan->count_by != CT_BY_ASKED;
-	hashmap_open(&m->seen, sizeof(struct seen), sizeof(((struct seen *)0)->key), SEEN_MAX);
+	hash_map_open(&m->seen, sizeof(struct seen), sizeof(((struct seen *)0)->key), SEEN_MAX);
 	m->throttle = throttle_open(THROTTLE_RATE);
 	if (m->throttle)
 		return m;
@@ -68,7 +68,7 @@ void hooks_muted_close(struct hooks_muted *m)
 	if (!m)
 		return;
 	throttle_close(m->throttle);
-	hashmap_close(&m->seen);
+	hash_map_close(&m->seen);
 	free(m);
 }
 
@@ -149,7 +149,7 @@ void hooks_muted_look(struct hooks_muted *m, uint64_t now)
 	m->looked_ns = now;
 	m->next = 0;
 	throttle_calls(m->throttle, 0, 0, 0, now); /* the time over which rates are taken begins */
-	hashmap_each(&m->seen, s)
+	hash_map_each(&m->seen, s)
 	{
 		s->now = 0;
 		s->looked &= !late;
@@ -166,7 +166,7 @@ static void add_cell(void *ctx, const struct ct_entry *e, const union hooks_extr
 	if (e->key.how == CT_BY_SIZE || e->key.func >= api_nfuncs ||
 	    !muted_may(m->plan, e->key.func))
 		return;
-	s = hashmap_get(&m->seen, &want.key, &made);
+	s = hash_map_get(&m->seen, &want.key, &made);
 	if (s)
 		s->now += e->n.calls;
 }
@@ -179,7 +179,7 @@ void hooks_muted_look_at(struct hooks_muted *m, struct hooks_ring *r)
 int hooks_muted_looked(struct hooks_muted *m)
 {
 	while (m->next < m->seen.n) {
-		struct seen *s = hashmap_at(&m->seen, m->next++);
+		struct seen *s = hash_map_at(&m->seen, m->next++);
 		uint64_t calls = s->now > s->last && s->looked ? s->now - s->last : 0;
 		int number;
 

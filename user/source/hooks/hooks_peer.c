@@ -44,6 +44,7 @@ struct hooks_peer {
 	uint64_t sent, answered; /* functions, and results for them */
 	/* refused: by reason; told: of them, how many a warning has said */
 	unsigned int on, refused[RESULTS], refused_reported[RESULTS];
+	bool no_room_reported;
 	struct hooks_holes *holes;
 	struct hooks_birth birth; /* fd -1: none */
 	bool bye, left;
@@ -115,6 +116,26 @@ static const char *reason(const struct hooks_peer *p, int result)
 	return texts[result & (RESULTS - 1)];
 }
 
+/* Without these hooks calls of CUDA are not shown. Told once. */
+static void tell_no_room(struct hooks_peer *p)
+{
+	unsigned int n = hooks_holes_no_room(p->holes);
+
+	if (!n || p->no_room_reported)
+		return;
+	p->no_room_reported = true;
+	if (n == 1)
+		msg_warn("process %d: one of the functions for which there is no room is a "
+			 "function of CUDA's runtime or driver: calls of CUDA are missing; ask for "
+			 "fewer functions, or use --source=probes",
+			 (int)p->conn.pid);
+	else
+		msg_warn("process %d: %u of the functions for which there is no room are functions "
+			 "of CUDA's runtime or driver: calls of CUDA are missing; ask for fewer "
+			 "functions, or use --source=probes",
+			 (int)p->conn.pid, n);
+}
+
 /* Each reason is told once, when it is first met, and once more at the end if it was met again: a
  * program that loads many libraries would be told of without an end. */
 static void tell_refused(struct hooks_peer *p, bool at_end)
@@ -140,6 +161,7 @@ static void tell_refused(struct hooks_peer *p, bool at_end)
 				 reason(p, i));
 		p->refused_reported[i] = n;
 	}
+	tell_no_room(p);
 }
 
 void hooks_peer_close(struct hooks_peer *p)

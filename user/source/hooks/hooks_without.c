@@ -22,7 +22,7 @@
 #include "../../event/holes/holes.h"
 #include "../../util/now.h"
 #include "../../util/table/array.h"
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 #include "../discover/watch.h"
 #include "../host.h"
 #include "../owners.h"
@@ -70,7 +70,7 @@ struct hooks_without {
 	const struct capture_plan *plan;
 	struct hooks_files *files;
 	struct watch *watch;
-	struct hashmap procs, hooked;
+	struct hash_map procs, hooked;
 	struct record *records;
 	size_t n, room;
 	uint64_t number, looked_ns;
@@ -86,8 +86,8 @@ struct hooks_without *hooks_without_open(const struct capture_plan *plan, struct
 		return NULL;
 	w->plan = plan;
 	w->files = files;
-	hashmap_open_of(&w->procs, struct proc, pid, PROCESSES_MAX);
-	hashmap_open_of(&w->hooked, struct hooked, pid, PROCESSES_MAX);
+	hash_map_open_of(&w->procs, struct proc, pid, PROCESSES_MAX);
+	hash_map_open_of(&w->hooked, struct hooked, pid, PROCESSES_MAX);
 	if (!watch_open_tasks(&w->watch))
 		return w;
 	hooks_without_close(w);
@@ -99,8 +99,8 @@ void hooks_without_close(struct hooks_without *w)
 	if (!w)
 		return;
 	watch_close(w->watch);
-	hashmap_close(&w->procs);
-	hashmap_close(&w->hooked);
+	hash_map_close(&w->procs);
+	hash_map_close(&w->hooked);
 	free(w->records);
 	free(w);
 }
@@ -116,14 +116,14 @@ static struct proc *find(const struct hooks_without *w, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 
-	return hashmap_look(&w->procs, &key);
+	return hash_map_look(&w->procs, &key);
 }
 
 static struct proc *make(struct hooks_without *w, pid_t pid, uint64_t at_ns)
 {
 	uint32_t key = (uint32_t)pid;
 	bool made;
-	struct proc *p = hashmap_get(&w->procs, &key, &made);
+	struct proc *p = hash_map_get(&w->procs, &key, &made);
 
 	if (p)
 		*p = (struct proc){ .pid = key, .since_ns = at_ns, .threads = 1 };
@@ -157,7 +157,7 @@ void hooks_without_remove(struct hooks_without *w, pid_t pid)
 	struct proc *p = w ? find(w, pid) : NULL;
 
 	if (p)
-		hashmap_remove(&w->procs, p);
+		hash_map_remove(&w->procs, p);
 }
 
 void hooks_without_hooked(struct hooks_without *w, pid_t pid, uint64_t at_ns)
@@ -166,7 +166,7 @@ void hooks_without_hooked(struct hooks_without *w, pid_t pid, uint64_t at_ns)
 	struct hooked *h;
 	bool made;
 
-	h = w ? hashmap_get(&w->hooked, &key, &made) : NULL;
+	h = w ? hash_map_get(&w->hooked, &key, &made) : NULL;
 	if (h && at_ns > h->at_ns)
 		h->at_ns = at_ns;
 }
@@ -182,17 +182,17 @@ void hooks_without_uses(struct hooks_without *w, pid_t pid, uint64_t at_ns)
 /* When it got its hooks; 0: it has none. */
 static uint64_t hooked_ns(const struct hooks_without *w, const struct proc *p)
 {
-	const struct hooked *h = hashmap_look(&w->hooked, &p->pid);
+	const struct hooked *h = hash_map_look(&w->hooked, &p->pid);
 
 	return h && h->at_ns >= p->since_ns ? h->at_ns : 0;
 }
 
 static void forget_hooks(struct hooks_without *w, const struct proc *p)
 {
-	struct hooked *h = hashmap_look(&w->hooked, &p->pid);
+	struct hooked *h = hash_map_look(&w->hooked, &p->pid);
 
 	if (h && h->at_ns <= p->ended_ns)
-		hashmap_remove(&w->hooked, h);
+		hash_map_remove(&w->hooked, h);
 }
 
 /* ---- rows ---- */
@@ -262,7 +262,7 @@ static void judge(struct hooks_without *w, struct proc *p, uint64_t now, bool la
 		tell_end(w, p, p->ended_ns);
 		forget_hooks(w, p);
 		owners_forget(w->plan->owners, (pid_t)p->pid);
-		hashmap_remove(&w->procs, p);
+		hash_map_remove(&w->procs, p);
 		return;
 	}
 	if (!p->uses_ns || !reason_of(p))
@@ -360,7 +360,7 @@ static void forked(struct hooks_without *w, const struct record *r)
 	if (p) { /* its number is used again */
 		tell_end(w, p, p->ended_ns ? p->ended_ns : r->time_ns);
 		owners_forget(w->plan->owners, r->pid);
-		hashmap_remove(&w->procs, p);
+		hash_map_remove(&w->procs, p);
 		parent = find(w, r->parent);
 	}
 	if (!parent || !w->plan->follow)
@@ -382,8 +382,8 @@ static void has_flags(struct hooks_without *w, const struct record *r)
 
 	if (r->flags & CLONE_THREAD)
 		return;
-	hashmap_each(&w->procs, p) if (p->maker == r->parent_tid && !p->flags_known &&
-				       !p->executed && (!newest || p->since_ns > newest->since_ns))
+	hash_map_each(&w->procs, p) if (p->maker == r->parent_tid && !p->flags_known &&
+					!p->executed && (!newest || p->since_ns > newest->since_ns))
 		newest = p;
 	if (!newest)
 		return;
@@ -469,7 +469,7 @@ static void look(struct hooks_without *w, uint64_t now)
 {
 	struct proc *p;
 
-	hashmap_each(&w->procs, p)
+	hash_map_each(&w->procs, p)
 	{
 		if (p->uses_ns || p->ended_ns || hooked_ns(w, p) || !host_uses_gpu((pid_t)p->pid))
 			continue;
@@ -490,6 +490,6 @@ int hooks_without_tell(struct hooks_without *w, bool last, struct hooks_batch *b
 	read_records(w, last);
 	if (last || now - w->looked_ns >= LOOK_NS)
 		look(w, now);
-	hashmap_each(&w->procs, p) judge(w, p, now, last);
+	hash_map_each(&w->procs, p) judge(w, p, now, last);
 	return w->err;
 }

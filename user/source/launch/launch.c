@@ -19,7 +19,7 @@
 
 #include "../../util/io/child.h"
 #include "../../util/msg.h"
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 #include "launch.h"
 #include "launch_child.h"
 #include "launch_tracer.h"
@@ -40,7 +40,7 @@ struct launch {
 	int status;
 	bool started, execed, exited, ended, closing;
 	bool follow; /* descendants too */
-	struct hashmap tracees;
+	struct hash_map tracees;
 	struct tracer *tracer;
 };
 
@@ -48,13 +48,13 @@ struct launch {
 
 static struct tracee *launch_find(const struct launch *l, pid_t tid)
 {
-	return hashmap_find(&l->tracees, &tid);
+	return hash_map_find(&l->tracees, &tid);
 }
 
 /* Without memory children may be reported twice, or late. */
 static void launch_add(struct launch *l, pid_t tid, pid_t tgid)
 {
-	struct tracee *t = hashmap_get(&l->tracees, &tid, &(bool){ false });
+	struct tracee *t = hash_map_get(&l->tracees, &tid, &(bool){ false });
 
 	if (t)
 		t->tgid = tgid;
@@ -65,7 +65,7 @@ static void del(struct launch *l, pid_t tid)
 	struct tracee *t = launch_find(l, tid);
 
 	if (t)
-		hashmap_remove(&l->tracees, t);
+		hash_map_remove(&l->tracees, t);
 }
 
 /* ---- new threads and processes ---- */
@@ -261,7 +261,7 @@ int launch_open(struct launch **out, char *const cmd[], const char *user, char *
 	if (!sigaction(SIGCHLD, NULL, &sa) && sa.sa_handler == SIG_IGN)
 		signal(SIGCHLD, SIG_DFL);
 	l->name = strdup(cmd[0]);
-	hashmap_open_of(&l->tracees, struct tracee, tid, SIZE_MAX);
+	hash_map_open_of(&l->tracees, struct tracee, tid, SIZE_MAX);
 	err = l->name ? 0 : -ENOMEM;
 	if (!err)
 		err = seize(l, true);
@@ -308,7 +308,7 @@ static void drop_gone(struct launch *l)
 	struct tracee *t;
 	struct ids ids;
 
-	hashmap_each(&l->tracees, t) if (!launch_is_ours(l, t->tid, &ids)) del(l, t->tid);
+	hash_map_each(&l->tracees, t) if (!launch_is_ours(l, t->tid, &ids)) del(l, t->tid);
 }
 
 int launch_poll(struct launch *l)
@@ -365,7 +365,7 @@ void launch_close(struct launch *l)
 	}
 	tracer_close(l->tracer);
 	launch_child_close(&l->child);
-	hashmap_close(&l->tracees);
+	hash_map_close(&l->tracees);
 	free(l->name);
 	free(l);
 }

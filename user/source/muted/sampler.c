@@ -19,7 +19,7 @@
 #include <bpf/bpf.h>
 
 #include "../../event/event.h"
-#include "../../util/table/hashmap.h"
+#include "../../util/table/hash_map.h"
 #include "../../util/now.h"
 #include "../host.h"
 #include "throttle.h"
@@ -102,7 +102,7 @@ struct sampler {
 	int noff;
 	struct place *places; /* nplaces of them, as many as there are entries in use */
 	size_t nplaces;
-	struct hashmap pairs, processes;
+	struct hash_map pairs, processes;
 	struct duty duty;
 	struct duty_seen seen;
 	double duty_next; /* the duty to use after the open window is closed */
@@ -148,9 +148,9 @@ struct sampler *sampler_open(const struct capture_plan *plan, const struct sampl
 	duty_open(&s->duty, plan->duty, plan->max_cost, pair_ns,
 		  s->by_time ? THROTTLE_RATE_DUTY : THROTTLE_RATE);
 	s->duty_next = s->duty.now;
-	hashmap_open(&s->pairs, sizeof(struct pair), sizeof(((struct pair *)0)->key), PAIRS_MAX);
-	hashmap_open(&s->processes, sizeof(struct runner), sizeof(struct ct_progress_key),
-		     PAIRS_MAX);
+	hash_map_open(&s->pairs, sizeof(struct pair), sizeof(((struct pair *)0)->key), PAIRS_MAX);
+	hash_map_open(&s->processes, sizeof(struct runner), sizeof(struct ct_progress_key),
+		      PAIRS_MAX);
 	if (getrandom(&s->random, sizeof(s->random), GRND_NONBLOCK) != sizeof(s->random))
 		s->random = now_ns();
 	s->random |= 1;
@@ -171,8 +171,8 @@ void sampler_close(struct sampler *s)
 		return;
 	if (s->timer >= 0)
 		close(s->timer);
-	hashmap_close(&s->pairs);
-	hashmap_close(&s->processes);
+	hash_map_close(&s->pairs);
+	hash_map_close(&s->processes);
 	free(s->places);
 	free(s);
 }
@@ -277,7 +277,7 @@ static struct runner *runner_get(struct sampler *s, uint32_t tgid, uint32_t star
 	struct runner *r;
 	bool made;
 
-	r = hashmap_get(&s->processes, &key, &made);
+	r = hash_map_get(&s->processes, &key, &made);
 	if (r && made) {
 		r->born_ns = now_ns();
 		r->cpu = work_of(s, tgid);
@@ -312,7 +312,7 @@ static void read_work(struct sampler *s, bool opening)
 	}
 	s->nrunning = 0;
 	for (size_t i = 0; i < s->processes.n; i++) {
-		struct runner *r = hashmap_at(&s->processes, i);
+		struct runner *r = hash_map_at(&s->processes, i);
 		uint64_t work = work_now(s, r);
 
 		s->nrunning += !r->ended;
@@ -366,7 +366,7 @@ static struct runner *sampler_process_of(const struct sampler *s, uint32_t tgid,
 {
 	struct ct_progress_key key = { tgid, start };
 
-	return hashmap_find(&s->processes, &key);
+	return hash_map_find(&s->processes, &key);
 }
 
 static uint64_t runner_work(const struct sampler *s, const struct ct_count_key *key)
@@ -436,11 +436,11 @@ static void add_inside(struct sampler *s, uint64_t *funcs)
 static void begin_pairs(struct sampler *s, uint32_t func)
 {
 	for (size_t i = 0; i < s->processes.n; i++) {
-		const struct runner *p = hashmap_at(&s->processes, i);
+		const struct runner *p = hash_map_at(&s->processes, i);
 		struct pair want = { .key = { p->key.tgid, p->key.start, func } }, *pair;
 		bool made;
 
-		pair = hashmap_get(&s->pairs, &want.key, &made);
+		pair = hash_map_get(&s->pairs, &want.key, &made);
 		if (!pair)
 			continue;
 		pair->refs_begun = p->refs;
@@ -574,7 +574,7 @@ static bool can_bank(const struct pair *p)
 /* Calls per ns in the windows, or, if the windows do not show it, the earlier rate. */
 static double rate_of(const struct sampler *s, const struct place *p, const struct pair *key)
 {
-	const struct pair *pair = hashmap_find(&s->pairs, &key->key);
+	const struct pair *pair = hash_map_find(&s->pairs, &key->key);
 
 	return pair && pair->w > 0 ? p->x / pair->w : p->rate;
 }
@@ -597,7 +597,7 @@ static void bank(struct sampler *s)
 			continue;
 		want.key.tgid = p->key.tgid;
 		want.key.start = p->key.start;
-		if (!can_bank(hashmap_find(&s->pairs, &want.key)))
+		if (!can_bank(hash_map_find(&s->pairs, &want.key)))
 			continue;
 		e = unseen_lately(s, (uint32_t)i);
 		p->banked.calls += e.calls;
@@ -607,7 +607,7 @@ static void bank(struct sampler *s)
 		p->x = p->xx = p->xr = p->xw = 0;
 	}
 	for (size_t i = 0; i < s->pairs.n; i++) {
-		struct pair *p = hashmap_at(&s->pairs, i);
+		struct pair *p = hash_map_at(&s->pairs, i);
 		const struct runner *r = sampler_process_of(s, p->key.tgid, p->key.start);
 
 		if (!can_bank(p) || !r)
@@ -709,7 +709,7 @@ static void open_window(struct sampler *s)
 static void take_pairs(struct sampler *s)
 {
 	for (size_t i = 0; i < s->processes.n; i++) {
-		struct runner *p = hashmap_at(&s->processes, i);
+		struct runner *p = hash_map_at(&s->processes, i);
 		double r = (double)(p->refs - p->refs_open), w = (double)(p->work - p->work_open);
 
 		p->hits += r;
@@ -719,7 +719,7 @@ static void take_pairs(struct sampler *s)
 			struct pair want = { .key = { p->key.tgid, p->key.start, f } }, *pair;
 			bool made;
 
-			pair = hashmap_get(&s->pairs, &want.key, &made);
+			pair = hash_map_get(&s->pairs, &want.key, &made);
 			if (!pair || pair->ended)
 				continue;
 			/* a process that began later did nothing in the windows before */
@@ -813,16 +813,16 @@ static void prune(struct sampler *s, uint64_t now)
 		return;
 	s->pruned_ns = now;
 	for (size_t i = s->pairs.n; i-- > 0;) {
-		struct pair *p = hashmap_at(&s->pairs, i);
+		struct pair *p = hash_map_at(&s->pairs, i);
 
 		if (p->ended && now > p->ended_ns + PRUNE_NS)
-			hashmap_remove(&s->pairs, p);
+			hash_map_remove(&s->pairs, p);
 	}
 	for (size_t i = s->processes.n; i-- > 0;) {
-		struct runner *r = hashmap_at(&s->processes, i);
+		struct runner *r = hash_map_at(&s->processes, i);
 
 		if (r->ended && now > r->ended_ns + PRUNE_NS)
-			hashmap_remove(&s->processes, r);
+			hash_map_remove(&s->processes, r);
 	}
 }
 
@@ -883,7 +883,7 @@ void sampler_cost(struct sampler *s)
 			s->seen.kept += more;
 	}
 	for (size_t i = 0; i < s->processes.n; i++)
-		((struct runner *)hashmap_at(&s->processes, i))->looked = true;
+		((struct runner *)hash_map_at(&s->processes, i))->looked = true;
 	folded = folded_now(s);
 	in_window = s->open && folded > s->folded_open ? folded - s->folded_open : 0;
 	rise = losses_rise(&s->folded, folded);
@@ -925,7 +925,7 @@ void sampler_ended(struct sampler *s, uint32_t pid, uint64_t at_ns)
 		return;
 	read_progress(s, false);
 	for (size_t i = 0; i < s->processes.n; i++) {
-		struct runner *r = hashmap_at(&s->processes, i);
+		struct runner *r = hash_map_at(&s->processes, i);
 
 		if (r->key.tgid != pid || at_ns < r->born_ns || r->ended)
 			continue;
@@ -933,7 +933,7 @@ void sampler_ended(struct sampler *s, uint32_t pid, uint64_t at_ns)
 		r->ended_ns = at_ns;
 	}
 	for (size_t i = 0; i < s->pairs.n; i++) {
-		struct pair *p = hashmap_at(&s->pairs, i);
+		struct pair *p = hash_map_at(&s->pairs, i);
 		const struct runner *process;
 
 		if (p->key.tgid != pid || p->ended)
@@ -984,7 +984,7 @@ static struct ct_estimated unseen_lately(struct sampler *s, uint32_t at)
 	const struct place *p;
 
 	p = f->off_ns ? place_at(s, at) : NULL;
-	pair = hashmap_find(&s->pairs, &want.key);
+	pair = hash_map_find(&s->pairs, &want.key);
 	process = sampler_process_of(s, key->tgid, key->start);
 	if (!p || !process)
 		return (struct ct_estimated){ 0 };

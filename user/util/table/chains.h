@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * chains.h - a hash of things that stay where they are: each begins with a link, and the code that makes the things compares and frees them. What may move lies better in a hash map (hashmap.h). Knows no
+ * chains.h - a hash of things that stay where they are: each begins with a link, and the code that makes the things compares and frees them. What may move lies better in a hash map (hash_map.h). Knows no
  * domain.
  */
 #ifndef CT_CHAINS_H

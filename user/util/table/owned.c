@@ -9,8 +9,8 @@ struct count {
 void owned_open(struct owned *s, size_t size, size_t key_size, size_t max, uint32_t part)
 {
 	*s = (struct owned){ .each = (uint32_t)(max / part) };
-	hashmap_open(&s->things, size, key_size, max);
-	hashmap_open_of(&s->counts, struct count, owner, max);
+	hash_map_open(&s->things, size, key_size, max);
+	hash_map_open_of(&s->counts, struct count, owner, max);
 }
 
 void owned_clear(struct owned *s)
@@ -19,15 +19,15 @@ void owned_clear(struct owned *s)
 
 	if (s->drop)
 		owned_each(s, thing) s->drop(thing);
-	hashmap_clear(&s->things);
-	hashmap_clear(&s->counts);
+	hash_map_clear(&s->things);
+	hash_map_clear(&s->counts);
 }
 
 void owned_close(struct owned *s)
 {
 	owned_clear(s);
-	hashmap_close(&s->things);
-	hashmap_close(&s->counts);
+	hash_map_close(&s->things);
+	hash_map_close(&s->counts);
 }
 
 static uint32_t owner_of(const void *thing)
@@ -40,38 +40,38 @@ static uint32_t owner_of(const void *thing)
 
 void *owned_get(struct owned *s, const void *key, bool *made)
 {
-	void *thing = hashmap_find(&s->things, key);
+	void *thing = hash_map_find(&s->things, key);
 	uint32_t owner = owner_of(key);
 	struct count *c;
 
 	*made = false;
 	if (thing || s->things.n >= s->things.max)
 		return thing;
-	c = hashmap_get(&s->counts, &owner, &(bool){ false });
+	c = hash_map_get(&s->counts, &owner, &(bool){ false });
 	if (c && c->n < s->each)
-		thing = hashmap_get(&s->things, key, made);
+		thing = hash_map_get(&s->things, key, made);
 	if (thing)
 		c->n++;
 	else if (c && !c->n)
-		hashmap_remove(&s->counts, c);
+		hash_map_remove(&s->counts, c);
 	return thing;
 }
 
 void owned_remove(struct owned *s, void *thing)
 {
-	struct count *c = hashmap_find(&s->counts, &(uint32_t){ owner_of(thing) });
+	struct count *c = hash_map_find(&s->counts, &(uint32_t){ owner_of(thing) });
 
 	INVARIANT(c && c->n);
 	if (!--c->n)
-		hashmap_remove(&s->counts, c);
+		hash_map_remove(&s->counts, c);
 	if (s->drop)
 		s->drop(thing);
-	hashmap_remove(&s->things, thing);
+	hash_map_remove(&s->things, thing);
 }
 
 uint32_t owned_of(const struct owned *s, uint32_t owner)
 {
-	const struct count *c = hashmap_find(&s->counts, &owner);
+	const struct count *c = hash_map_find(&s->counts, &owner);
 
 	return c ? c->n : 0;
 }

@@ -7,18 +7,18 @@
 #ifndef CT_OWNED_H
 #define CT_OWNED_H
 
-#include "hashmap.h"
+#include "hash_map.h"
 
 struct owned {
-	struct hashmap things;
+	struct hash_map things;
 	void (*drop)(
 		void *thing); /* called before a thing is taken out; NULL: nothing is to be done */
 	/* the rest is its own */
-	struct hashmap counts; /* of those who have any */
+	struct hash_map counts; /* of those who have any */
 	uint32_t each;
 };
 
-/* One owner has a part'th of `max` at most. Otherwise as hashmap_open(). */
+/* One owner has a part'th of `max` at most. Otherwise as hash_map_open(). */
 void owned_open(struct owned *, size_t size, size_t key_size, size_t max, uint32_t part);
 #define owned_open_of(s, type, last, max, part) \
 	owned_open(s, sizeof(type), offsetof(type, last) + sizeof(((type *)0)->last), max, part)
@@ -26,7 +26,7 @@ void owned_close(struct owned *);
 /* NULL: not there. */
 static inline void *owned_find(const struct owned *s, const void *key)
 {
-	return hashmap_find(&s->things, key);
+	return hash_map_find(&s->things, key);
 }
 /* The thing, made if it is not there: *made says so. NULL: all, or its owner, have too many, or there is no
  * memory; then *made is false. */
@@ -38,6 +38,6 @@ uint32_t owned_of(const struct owned *, uint32_t owner);
 void owned_forget(struct owned *, uint32_t owner);
 void owned_clear(struct owned *);
 
-#define owned_each(s, thing) hashmap_each(&(s)->things, thing)
+#define owned_each(s, thing) hash_map_each(&(s)->things, thing)
 
 #endif
