@@ -18,6 +18,7 @@ static size_t ngot;
 /* what is under way in the hooks; start_ns 0: nothing */
 static struct ct_call way;
 static bool paused;
+static unsigned int lost; /* before what was handed out */
 
 static int emit(void *ctx, const struct ct_hdr *rec)
 {
@@ -25,6 +26,7 @@ static int emit(void *ctx, const struct ct_hdr *rec)
 	bool call = rec->kind == CT_CALL || rec->kind == CT_ENTER;
 
 	(void)ctx;
+	lost += rec->lost;
 	ngot += (size_t)snprintf(got + ngot, sizeof(got) - ngot, " %s%llu%s%s",
 				 rec->kind == CT_ENTER ? "e"
 				 : call		       ? ""
@@ -197,6 +199,7 @@ static void test_lost(void)
 	struct ct_call c;
 
 	begin(false);
+	lost = 0;
 	probed("cudaMalloc", 100, 0);
 	flushed(150);
 	flushed(160);
@@ -211,6 +214,7 @@ static void test_lost(void)
 	hooked("cudaGetDevice", 260, 270);
 	flushed(320);
 	CHECK_TEXT(" 200 260", flushed(330));
+	CHECK_EQ(1, (int)lost); /* the mark that said so is no row */
 }
 
 /* A process ended, or became another program, inside a call: the next one with its number is not inside it. */

@@ -262,7 +262,7 @@ static int pass(void *ctx, const struct ct_hdr *rec)
 	b->got = true;
 	if (b->stopped_ns && (rec->kind == CT_CALL || rec->kind == CT_ENTER) &&
 	    rec->start_ns >= b->stopped_ns)
-		return 0;
+		return both_merge_lost(rec, rec->lost, b->emit, b->emit_ctx);
 	if (owners_any_function(b->owners) && owners_of(b->owners, (pid_t)rec->pid) == OWNER_BOTH)
 		return both_merge_put(b->merge, rec, b->draining_probes);
 	if (!b->draining_probes)

@@ -52,6 +52,7 @@ struct both_merge {
 	struct hash_map scopes;
 	uint8_t flags[CT_MAX_FUNCS];
 	uint64_t folded;
+	uint64_t lost; /* before records that were not handed out: it is said with the next one */
 };
 
 static int specs_flags(int func, uint8_t *flags, const struct capture_plan *plan)
@@ -152,8 +153,10 @@ static bool is_call(const struct ct_hdr *rec)
 int both_merge_put(struct both_merge *m, const struct ct_hdr *rec, bool probes)
 {
 	if (probes && (rec->kind == CT_PROCESS || rec->kind == CT_EXEC || rec->kind == CT_EXIT ||
-		       rec->kind == CT_FORK))
+		       rec->kind == CT_FORK)) {
+		m->lost += rec->lost;
 		return 0;
+	}
 	return push(probes ? &m->probes : &m->hooks, rec);
 }
 
@@ -274,15 +277,20 @@ static void note_scope(struct both_merge *m, const struct ct_hdr *rec)
 		hash_map_remove(&m->scopes, s);
 }
 
-static void forget_stacks(struct queue *q, uint32_t pid)
+static void forget_stacks(struct both_merge *m, struct queue *q, uint32_t pid)
 {
 	size_t kept = q->from;
 
-	for (size_t i = q->from; i < q->n; i++)
-		if (q->recs[i]->pid == pid)
-			free(q->recs[i]);
-		else
-			q->recs[kept++] = q->recs[i];
+	for (size_t i = q->from; i < q->n; i++) {
+		struct ct_hdr *s = q->recs[i];
+
+		if (s->pid != pid) {
+			q->recs[kept++] = s;
+			continue;
+		}
+		m->lost += s->lost;
+		free(s);
+	}
 	q->n = kept;
 }
 
@@ -299,8 +307,8 @@ static void forget_process(struct both_merge *m, uint32_t pid)
 		if (s->pid == pid)
 			hash_map_remove(&m->scopes, s);
 	}
-	forget_stacks(&m->stacks[0], pid);
-	forget_stacks(&m->stacks[1], pid);
+	forget_stacks(m, &m->stacks[0], pid);
+	forget_stacks(m, &m->stacks[1], pid);
 }
 
 void both_merge_pass(struct both_merge *m, const struct ct_hdr *rec)
@@ -331,9 +339,38 @@ struct out {
 	void *ctx;
 };
 
-static int give(const struct out *o, const struct ct_hdr *rec)
+static int give(const struct out *o, struct ct_hdr *rec)
 {
+	uint64_t room = UINT16_MAX - rec->lost, more = o->m->lost < room ? o->m->lost : room;
+
+	rec->lost = (uint16_t)(rec->lost + more);
+	o->m->lost -= more;
 	return o->emit(o->ctx, rec);
+}
+
+int both_merge_lost(const struct ct_hdr *rec, uint64_t count, emit_fn emit, void *ctx)
+{
+	struct ct_lost lost = {
+		.h = { .size = sizeof(lost),
+		       .kind = CT_LOST,
+		       .start_ns = rec->start_ns,
+		       .end_ns = rec->end_ns },
+		.cause = CT_LOSS_RING,
+		.cpu = ~0u,
+		.count = count,
+	};
+
+	return count ? emit(ctx, &lost.h) : 0;
+}
+
+/* At the end there may be no next record. */
+static int give_lost(const struct out *o)
+{
+	const struct ct_hdr at = { .start_ns = o->u->now_ns, .end_ns = o->u->now_ns };
+	uint64_t lost = o->u->last ? o->m->lost : 0;
+
+	o->m->lost -= lost;
+	return both_merge_lost(&at, lost, o->emit, o->ctx);
 }
 
 static bool is_stack(const struct ct_hdr *rec)
@@ -357,6 +394,8 @@ static int give_stacks(const struct out *o, const struct ct_hdr *call, bool prob
 		}
 		if (wanted && !err)
 			err = give(o, s);
+		else
+			o->m->lost += s->lost;
 		free(s);
 	}
 	q->n = kept;
@@ -373,12 +412,16 @@ static int give_call(const struct out *o, struct ct_call *c, bool probes, struct
 	int err;
 
 	/* a mark for us alone, or the hook's own row is there */
-	if ((probes && c->h.kind == CT_ENTER && !m->plan->enter) || a.same)
+	if ((probes && c->h.kind == CT_ENTER && !m->plan->enter) || a.same) {
+		m->lost += c->h.lost;
 		return give_stacks(o, &c->h, probes, false);
+	}
 	if (a.calls && !m->plan->nested) {
 		c->h.flags |= CT_F_HIDDEN;
 		m->folded += !kept && c->h.kind == CT_CALL;
 	}
+	if (!kept)
+		m->lost += c->h.lost;
 	c->depth = (uint8_t)(c->depth + a.calls);
 	err = give_stacks(o, &c->h, probes, kept);
 	return err || !kept ? err : give(o, &c->h);
@@ -441,7 +484,7 @@ int both_merge_flush(struct both_merge *m, const struct both_merge_until *u, emi
 		const struct ct_hdr *first = probed ? p : h;
 
 		if (!first || (!u->last && first->end_ns > until))
-			return 0;
+			return give_lost(&o);
 		err = probed ? give_probed(&o) : give_hooked(&o);
 		if (err == 1)
 			return 0;

@@ -22,6 +22,8 @@ void both_merge_close(struct both_merge *);			 /* takes NULL */
 int both_merge_put(struct both_merge *, const struct ct_hdr *, bool probes);
 /* A record of the hooks of a process that has no probes, which is handed out at once: such a process may get some. */
 void both_merge_pass(struct both_merge *, const struct ct_hdr *);
+/* Says that so many records were lost before one that is not handed out. */
+int both_merge_lost(const struct ct_hdr *, uint64_t count, emit_fn emit, void *ctx);
 /* Hands out what ended before both were complete, and what has waited for a second. hooks_ns: until when the records of hooks are
  * complete. under_way: hands out the calls that are under way in the hooks of such processes. last: nothing will come any more. Returns
  * 0, 1 for a pause, or -errno. */
