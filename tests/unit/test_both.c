@@ -318,6 +318,7 @@ static void test_owners(void)
 	owners_forget(o, 5); /* only a whole process is forgotten */
 	CHECK_EQ(OWNER_BOTH, owners_of(o, 5));
 	owners_give(o, 5);
+	CHECK_EQ(0, (int)owners_placed_ns(o, 5));
 	CHECK_EQ(5, owners_next(o));
 	CHECK_EQ(OWNER_PROBES, owners_of(o, 5));
 	CHECK(owners_probes(o, 5, 99));

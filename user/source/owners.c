@@ -66,7 +66,10 @@ int owners_give(struct owners *o, pid_t pid)
 
 	if (!p)
 		return -ENOMEM;
-	p->asked &= p->whole;
+	if (!p->whole) { /* what was placed are single functions */
+		p->asked = false;
+		p->placed_ns = 0;
+	}
 	p->whole = true;
 	return 0;
 }
