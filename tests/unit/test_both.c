@@ -265,6 +265,11 @@ static void test_others(void)
 	flushed(300);
 	CHECK_TEXT(" k91", got);
 	CHECK_TEXT(" 100 k239 230", flushed(310));
+	/* of a call whose return is not waited for it comes before the mark of the begin */
+	other(CT_USER_STACK, true, 8, 410);
+	probed("cudaMalloc", 410, 410);
+	CHECK_TEXT("", flushed(500));
+	CHECK_TEXT(" k410 410", flushed(510));
 }
 
 /* The end: nothing is waited for. */

@@ -411,10 +411,11 @@ static int give_call(const struct out *o, struct ct_call *c, bool probes, struct
 		    (flags & CT_S_NESTED && o->u->nested);
 	int err;
 
-	/* a mark for us alone, or the hook's own row is there */
+	/* a mark for us alone; or the hook's own row is there. The stack of a call whose return is not waited for comes
+	 * before its mark, and belongs to the record behind that. */
 	if ((probes && c->h.kind == CT_ENTER && !m->plan->enter) || a.same) {
 		m->lost += c->h.lost;
-		return give_stacks(o, &c->h, probes, false);
+		return c->h.kind == CT_ENTER ? 0 : give_stacks(o, &c->h, probes, false);
 	}
 	if (a.calls && !m->plan->nested) {
 		c->h.flags |= CT_F_HIDDEN;
