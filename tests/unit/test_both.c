@@ -294,6 +294,9 @@ static void test_suits(void)
 	plan_add(plan.shown, row("cudaGetDevice"));
 	plan.count = true;
 	CHECK(!both_merge_suits(&plan));
+	plan.count = false;
+	plan.filter.min_duration_ns = 1;
+	CHECK(!both_merge_suits(&plan));
 }
 
 static void test_owners(void)

@@ -74,7 +74,8 @@ bool both_merge_suits(const struct capture_plan *plan)
 		if (plan_has(plan->capture, i) && !api_funcs[i].layer &&
 		    (specs_flags(i, &flags, plan) || !(flags & (CT_S_SHOWN | CT_S_ALWAYS))))
 			return false;
-	return !plan->count;
+	return !plan->count && !plan->filter.failed_only && !plan->filter.succeeded_only &&
+	       !plan->filter.min_duration_ns;
 }
 
 struct both_merge *both_merge_open(const struct capture_plan *plan)

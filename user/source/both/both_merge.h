@@ -12,7 +12,7 @@
 struct both_merge;
 
 /* Whether what is inside can be decided at all for such a plan: calls that are only counted have no times, and of calls that
- * are captured and not sent nothing is known here. */
+ * are captured and not sent nothing is known here; nor when one has ended that is left out for its result or duration. */
 bool both_merge_suits(const struct capture_plan *);
 struct both_merge *both_merge_open(const struct capture_plan *); /* NULL: no memory */
 void both_merge_close(struct both_merge *);			 /* takes NULL */
