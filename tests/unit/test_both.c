@@ -217,6 +217,17 @@ static void test_lost(void)
 	CHECK_EQ(1, (int)lost); /* the mark that said so is no row */
 }
 
+/* A call was left by an exception: it has no end. */
+static void test_left(void)
+{
+	begin(false);
+	probed("cudaMalloc", 100, 0);
+	probed("cudaFree", 200, 210);
+	hooked("cudaGetDevice", 300, 310);
+	flushed(400);
+	CHECK_TEXT(" 200 300", flushed(410));
+}
+
 /* A process ended, or became another program, inside a call: the next one with its number is not inside it. */
 static void test_ended(void)
 {
@@ -342,6 +353,7 @@ int main(void)
 	RUN(test_nested);
 	RUN(test_same);
 	RUN(test_lost);
+	RUN(test_left);
 	RUN(test_ended);
 	RUN(test_late);
 	RUN(test_others);

@@ -176,11 +176,12 @@ static int add_way(struct ways *w, const struct ct_call *c)
 	return 0;
 }
 
-static void remove_way(struct ways *w, const struct ct_hdr *rec)
+/* Of the record's thread, those that began then or later. */
+static void remove_ways(struct ways *w, const struct ct_hdr *rec, uint64_t from_ns)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (w->at[i].pid == rec->pid && w->at[i].tid == rec->tid &&
-		    w->at[i].start_ns >= rec->start_ns)
+		    w->at[i].start_ns >= from_ns)
 			w->at[i--] = w->at[--w->n];
 }
 
@@ -449,7 +450,9 @@ static int give_probed(const struct out *o)
 	if (err <= 0)
 		return err < 0 ? err : 1;
 	put_scope(m, rec);
-	remove_way(&m->of_probes, rec);
+	/* of a call that an exception or longjmp(3) has left, no end is recorded: it is not around one that the kernel
+	 * side knows to be inside of none */
+	remove_ways(&m->of_probes, rec, rec->kind == CT_ENTER && !c->depth ? 0 : rec->start_ns);
 	if (rec->kind == CT_ENTER)
 		err = add_way(&m->of_probes, c);
 	return err < 0 ? err : give_call(o, c, true, around_probed(m, c));
