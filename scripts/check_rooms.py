@@ -110,7 +110,8 @@ MAY_INCLUDE = {
     'user/source': 'user/event user/flow user/proc user/trace user/util user/util/table wire',
     'user/source/agent': 'user/api user/event user/event/holes user/flow user/proc user/source user/source/inject user/source/launch '
                          'user/util user/util/io user/util/self user/util/table wire',
-    'user/source/both': 'user/api user/event user/flow user/source user/source/bpf user/source/hooks user/source/probe user/util user/util/table',
+    'user/source/both': 'user/api user/event user/event/holes user/flow user/source user/source/bpf user/source/hooks user/source/probe '
+                        'user/util user/util/table',
     'user/source/bpf': 'user/event user/event/holes user/flow user/proc user/source user/source/discover user/source/launch '
                        'user/source/muted user/source/probe user/util user/util/table wire',
     'user/source/counters': 'user/source user/util user/util/io user/util/self wire',

@@ -18,6 +18,7 @@ static size_t ngot;
 /* what is under way in the hooks; start_ns 0: nothing */
 static struct ct_call way;
 static bool paused;
+static unsigned int lost; /* before what was handed out */
 
 static int emit(void *ctx, const struct ct_hdr *rec)
 {
@@ -25,6 +26,7 @@ static int emit(void *ctx, const struct ct_hdr *rec)
 	bool call = rec->kind == CT_CALL || rec->kind == CT_ENTER;
 
 	(void)ctx;
+	lost += rec->lost;
 	ngot += (size_t)snprintf(got + ngot, sizeof(got) - ngot, " %s%llu%s%s",
 				 rec->kind == CT_ENTER ? "e"
 				 : call		       ? ""
@@ -197,6 +199,7 @@ static void test_lost(void)
 	struct ct_call c;
 
 	begin(false);
+	lost = 0;
 	probed("cudaMalloc", 100, 0);
 	flushed(150);
 	flushed(160);
@@ -211,6 +214,32 @@ static void test_lost(void)
 	hooked("cudaGetDevice", 260, 270);
 	flushed(320);
 	CHECK_TEXT(" 200 260", flushed(330));
+	CHECK_EQ(1, (int)lost); /* the mark that said so is no row */
+}
+
+/* A call was left by an exception: it has no end. */
+static void test_left(void)
+{
+	begin(false);
+	probed("cudaMalloc", 100, 0);
+	probed("cudaFree", 200, 210);
+	hooked("cudaGetDevice", 300, 310);
+	flushed(400);
+	CHECK_TEXT(" 200 300", flushed(410));
+}
+
+/* A process ended, or became another program, inside a call: the next one with its number is not inside it. */
+static void test_ended(void)
+{
+	for (int i = 0; i < 2; i++) {
+		begin(false);
+		probed("cudaMalloc", 100, 0);
+		flushed(150);
+		flushed(160);
+		other(i ? CT_EXEC : CT_EXIT, false, 8, 200);
+		hooked("cudaGetDevice", 300, 310);
+		CHECK_TEXT(" k200 300", flushed(400));
+	}
 }
 
 /* Nobody waits longer than a second for the one that is behind. */
@@ -247,6 +276,11 @@ static void test_others(void)
 	flushed(300);
 	CHECK_TEXT(" k91", got);
 	CHECK_TEXT(" 100 k239 230", flushed(310));
+	/* of a call whose return is not waited for it comes before the mark of the begin */
+	other(CT_USER_STACK, true, 8, 410);
+	probed("cudaMalloc", 410, 410);
+	CHECK_TEXT("", flushed(500));
+	CHECK_TEXT(" k410 410", flushed(510));
 }
 
 /* The end: nothing is waited for. */
@@ -270,6 +304,9 @@ static void test_suits(void)
 	CHECK(!both_merge_suits(&plan));
 	plan_add(plan.shown, row("cudaGetDevice"));
 	plan.count = true;
+	CHECK(!both_merge_suits(&plan));
+	plan.count = false;
+	plan.filter.min_duration_ns = 1;
 	CHECK(!both_merge_suits(&plan));
 }
 
@@ -300,6 +337,7 @@ static void test_owners(void)
 	owners_forget(o, 5); /* only a whole process is forgotten */
 	CHECK_EQ(OWNER_BOTH, owners_of(o, 5));
 	owners_give(o, 5);
+	CHECK_EQ(0, (int)owners_placed_ns(o, 5));
 	CHECK_EQ(5, owners_next(o));
 	CHECK_EQ(OWNER_PROBES, owners_of(o, 5));
 	CHECK(owners_probes(o, 5, 99));
@@ -315,6 +353,8 @@ int main(void)
 	RUN(test_nested);
 	RUN(test_same);
 	RUN(test_lost);
+	RUN(test_left);
+	RUN(test_ended);
 	RUN(test_late);
 	RUN(test_others);
 	RUN(test_last);

@@ -117,6 +117,7 @@ out:
 	for (int i = s->nsources - 1; i >= 0; i--)
 		if (s->sources[i].priv)
 			s->sources[i].ops->close(&s->sources[i]);
+	urgent_end();
 	session_say_directly();
 	inject_frames_close(s->frames);
 	out_close(&s->out);

@@ -66,7 +66,10 @@ int owners_give(struct owners *o, pid_t pid)
 
 	if (!p)
 		return -ENOMEM;
-	p->asked &= p->whole;
+	if (!p->whole) { /* what was placed are single functions */
+		p->asked = false;
+		p->placed_ns = 0;
+	}
 	p->whole = true;
 	return 0;
 }
@@ -92,6 +95,16 @@ enum owner owners_of(const struct owners *o, pid_t pid)
 	const struct owned *p = o ? find_owner(o, pid) : NULL;
 
 	return !p ? OWNER_HOOKS : p->whole ? OWNER_PROBES : OWNER_BOTH;
+}
+
+unsigned int owners_functions(const struct owners *o, pid_t pid)
+{
+	const struct owned *p = find_owner(o, pid);
+	unsigned int n = 0;
+
+	for (int i = 0; p && i < PLAN_WORDS; i++)
+		n += (unsigned int)__builtin_popcountll(p->funcs[i]);
+	return n;
 }
 
 bool owners_probes(const struct owners *o, pid_t pid, int func)

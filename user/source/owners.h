@@ -33,6 +33,8 @@ int owners_give(struct owners *, pid_t);
 /* Gives them a function of it. */
 int owners_give_function(struct owners *, pid_t, int func);
 enum owner owners_of(const struct owners *, pid_t);
+/* How many functions of it were given, one by one. */
+unsigned int owners_functions(const struct owners *, pid_t);
 /* Are the calls of this function of it recorded by probes? */
 bool owners_probes(const struct owners *, pid_t, int func);
 

@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "../../event/holes/holes.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "../../util/table/array.h"
@@ -183,6 +184,19 @@ static void note_placed(struct both *b, pid_t pid)
 	owners_placed(b->owners, pid, now);
 }
 
+/* Functions that have no hook, and no probes either. Of a process that was given as a whole the hooks' source says it. */
+static void note_unplaced(struct both *b, pid_t pid)
+{
+	struct ct_hole hole =
+		hole_of((uint32_t)pid, CT_HOLE_CALLS, CT_HOLE_REFUSED, CT_HOLE_UNHOOKED);
+
+	if (owners_of(b->owners, pid) != OWNER_BOTH)
+		return;
+	hole_when(&hole, owners_waiting_ns(b->owners, pid), CT_HOLE_OPEN);
+	hole.count = owners_functions(b->owners, pid);
+	b->emit(b->emit_ctx, &hole.h);
+}
+
 static int start(struct source *s)
 {
 	struct both *b = s->priv;
@@ -248,7 +262,7 @@ static int pass(void *ctx, const struct ct_hdr *rec)
 	b->got = true;
 	if (b->stopped_ns && (rec->kind == CT_CALL || rec->kind == CT_ENTER) &&
 	    rec->start_ns >= b->stopped_ns)
-		return 0;
+		return both_merge_lost(rec, rec->lost, b->emit, b->emit_ctx);
 	if (owners_any_function(b->owners) && owners_of(b->owners, (pid_t)rec->pid) == OWNER_BOTH)
 		return both_merge_put(b->merge, rec, b->draining_probes);
 	if (!b->draining_probes)
@@ -271,6 +285,7 @@ static int flush(struct both *b)
 		.hooks_ns = has(&b->hooks) ? source_hooks.complete(&b->hooks) : now,
 		.probes_ns = has(&b->probes) ? source_bpf.complete(&b->probes) : now,
 		.now_ns = now,
+		.clock = now_ns,
 		.under_way = under_way,
 		.ctx = b,
 		.paused = b->paused,
@@ -283,7 +298,7 @@ static int flush(struct both *b)
 }
 
 /* What was given to probes while the trace runs: a process that has no hooks. Links for it are made at once; if there are no such
- * links, its calls stay unknown, which the hooks' source says. */
+ * links, its calls stay unknown, which the hooks' source says, and of single functions we. */
 static int place_given(struct source *s)
 {
 	struct both *b = s->priv;
@@ -295,6 +310,8 @@ static int place_given(struct source *s)
 		for (int i = placed; i < b->npids; i++)
 			if (!bpf_take(&b->probes, b->pids[i]))
 				note_placed(b, b->pids[i]);
+			else
+				note_unplaced(b, b->pids[i]);
 		return 0;
 	}
 	err = open_probes(s, true);
@@ -302,10 +319,15 @@ static int place_given(struct source *s)
 		err = source_bpf.start(&b->probes);
 	if (!err)
 		err = watch(b, &b->probes);
-	for (int i = 0; i < b->npids && !err; i++)
-		note_placed(b, b->pids[i]);
-	if (err)
+	for (int i = 0; i < b->npids; i++)
+		if (err)
+			note_unplaced(b, b->pids[i]);
+		else
+			note_placed(b, b->pids[i]);
+	if (err) {
+		drop(&b->probes);
 		b->npids = 0; /* they have ended, or there are no such links */
+	}
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -484,6 +506,15 @@ static void stop(struct source *s)
 		b->stopped_ns = sooner(b->stopped_ns, source_bpf.stopped(&b->probes));
 }
 
+/* A program of the kernel side may have been interrupted before it sent its record. */
+static void ended(struct source *s)
+{
+	struct both *b = s->priv;
+
+	if (has(&b->probes))
+		source_bpf.ended(&b->probes);
+}
+
 static uint64_t stopped(struct source *s)
 {
 	return ((struct both *)s->priv)->stopped_ns;
@@ -494,6 +525,14 @@ static int status(struct source *s)
 	struct both *b = s->priv;
 
 	return has(&b->hooks) ? source_hooks.status(&b->hooks) : -1;
+}
+
+/* The program is started by the hooks' source. */
+static pid_t program(struct source *s)
+{
+	struct both *b = s->priv;
+
+	return has(&b->hooks) ? source_hooks.program(&b->hooks) : 0;
 }
 
 static void pass_signal(struct source *s, int sig)
@@ -533,9 +572,11 @@ const struct source_ops source_both = {
 	.drain = drain,
 	.complete = complete,
 	.stop = stop,
+	.ended = ended,
 	.losses = losses,
 	.status = status,
 	.stopped = stopped,
+	.program = program,
 	.signal = pass_signal,
 	.pending = pending,
 	.call_counts = call_counts,

@@ -45,12 +45,14 @@ struct both_merge {
 	const struct capture_plan *plan;
 	struct queue hooks, probes;
 	struct ways of_probes, of_hooks;
-	uint64_t asked_ns; /* when of_hooks was looked at; 0: never */
+	/* of_hooks was looked at between these two moments; 0: never */
+	uint64_t asked_ns, answered_ns;
 	/* stacks, whose call comes next */
 	struct queue stacks[2];
 	struct hash_map scopes;
 	uint8_t flags[CT_MAX_FUNCS];
 	uint64_t folded;
+	uint64_t lost; /* before records that were not handed out: it is said with the next one */
 };
 
 static int specs_flags(int func, uint8_t *flags, const struct capture_plan *plan)
@@ -72,7 +74,8 @@ bool both_merge_suits(const struct capture_plan *plan)
 		if (plan_has(plan->capture, i) && !api_funcs[i].layer &&
 		    (specs_flags(i, &flags, plan) || !(flags & (CT_S_SHOWN | CT_S_ALWAYS))))
 			return false;
-	return !plan->count;
+	return !plan->count && !plan->filter.failed_only && !plan->filter.succeeded_only &&
+	       !plan->filter.min_duration_ns;
 }
 
 struct both_merge *both_merge_open(const struct capture_plan *plan)
@@ -151,8 +154,10 @@ static bool is_call(const struct ct_hdr *rec)
 int both_merge_put(struct both_merge *m, const struct ct_hdr *rec, bool probes)
 {
 	if (probes && (rec->kind == CT_PROCESS || rec->kind == CT_EXEC || rec->kind == CT_EXIT ||
-		       rec->kind == CT_FORK))
+		       rec->kind == CT_FORK)) {
+		m->lost += rec->lost;
 		return 0;
+	}
 	return push(probes ? &m->probes : &m->hooks, rec);
 }
 
@@ -171,11 +176,12 @@ static int add_way(struct ways *w, const struct ct_call *c)
 	return 0;
 }
 
-static void remove_way(struct ways *w, const struct ct_hdr *rec)
+/* Of the record's thread, those that began then or later. */
+static void remove_ways(struct ways *w, const struct ct_hdr *rec, uint64_t from_ns)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (w->at[i].pid == rec->pid && w->at[i].tid == rec->tid &&
-		    w->at[i].start_ns >= rec->start_ns)
+		    w->at[i].start_ns >= from_ns)
 			w->at[i--] = w->at[--w->n];
 }
 
@@ -244,11 +250,13 @@ static int is_decided(struct both_merge *m, const struct ct_hdr *rec,
 
 	if (u->last)
 		return 1;
+	/* what ended while it was looked at is in no list, but among the records */
 	if (m->asked_ns && rec->end_ns <= m->asked_ns)
-		return u->hooks_ns >= m->asked_ns || u->now_ns > rec->end_ns + LATE_NS;
+		return u->hooks_ns >= m->answered_ns || u->now_ns > rec->end_ns + LATE_NS;
 	m->of_hooks.n = 0;
 	err = u->under_way(u->ctx, note_under_way, m);
 	m->asked_ns = u->now_ns;
+	m->answered_ns = u->clock ? u->clock() : u->now_ns;
 	return err;
 }
 
@@ -271,10 +279,46 @@ static void note_scope(struct both_merge *m, const struct ct_hdr *rec)
 		hash_map_remove(&m->scopes, s);
 }
 
+static void forget_stacks(struct both_merge *m, struct queue *q, uint32_t pid)
+{
+	size_t kept = q->from;
+
+	for (size_t i = q->from; i < q->n; i++) {
+		struct ct_hdr *s = q->recs[i];
+
+		if (s->pid != pid) {
+			q->recs[kept++] = s;
+			continue;
+		}
+		m->lost += s->lost;
+		free(s);
+	}
+	q->n = kept;
+}
+
+/* The process has ended, or is another program: what its threads were inside of is no more. */
+static void forget_process(struct both_merge *m, uint32_t pid)
+{
+	struct scope *s;
+
+	for (size_t i = 0; i < m->of_probes.n; i++)
+		if (m->of_probes.at[i].pid == pid)
+			m->of_probes.at[i--] = m->of_probes.at[--m->of_probes.n];
+	hash_map_each(&m->scopes, s)
+	{
+		if (s->pid == pid)
+			hash_map_remove(&m->scopes, s);
+	}
+	forget_stacks(m, &m->stacks[0], pid);
+	forget_stacks(m, &m->stacks[1], pid);
+}
+
 void both_merge_pass(struct both_merge *m, const struct ct_hdr *rec)
 {
 	if (rec->kind == CT_LAYER_BEGIN || rec->kind == CT_LAYER_END)
 		note_scope(m, rec);
+	else if (rec->kind == CT_EXEC || rec->kind == CT_EXIT)
+		forget_process(m, rec->pid);
 }
 
 /* A call of the probes gets the number of the scope around it. */
@@ -297,9 +341,38 @@ struct out {
 	void *ctx;
 };
 
-static int give(const struct out *o, const struct ct_hdr *rec)
+static int give(const struct out *o, struct ct_hdr *rec)
 {
+	uint64_t room = UINT16_MAX - rec->lost, more = o->m->lost < room ? o->m->lost : room;
+
+	rec->lost = (uint16_t)(rec->lost + more);
+	o->m->lost -= more;
 	return o->emit(o->ctx, rec);
+}
+
+int both_merge_lost(const struct ct_hdr *rec, uint64_t count, emit_fn emit, void *ctx)
+{
+	struct ct_lost lost = {
+		.h = { .size = sizeof(lost),
+		       .kind = CT_LOST,
+		       .start_ns = rec->start_ns,
+		       .end_ns = rec->end_ns },
+		.cause = CT_LOSS_RING,
+		.cpu = ~0u,
+		.count = count,
+	};
+
+	return count ? emit(ctx, &lost.h) : 0;
+}
+
+/* At the end there may be no next record. */
+static int give_lost(const struct out *o)
+{
+	const struct ct_hdr at = { .start_ns = o->u->now_ns, .end_ns = o->u->now_ns };
+	uint64_t lost = o->u->last ? o->m->lost : 0;
+
+	o->m->lost -= lost;
+	return both_merge_lost(&at, lost, o->emit, o->ctx);
 }
 
 static bool is_stack(const struct ct_hdr *rec)
@@ -323,6 +396,8 @@ static int give_stacks(const struct out *o, const struct ct_hdr *call, bool prob
 		}
 		if (wanted && !err)
 			err = give(o, s);
+		else
+			o->m->lost += s->lost;
 		free(s);
 	}
 	q->n = kept;
@@ -338,13 +413,18 @@ static int give_call(const struct out *o, struct ct_call *c, bool probes, struct
 		    (flags & CT_S_NESTED && o->u->nested);
 	int err;
 
-	/* a mark for us alone, or the hook's own row is there */
-	if ((probes && c->h.kind == CT_ENTER && !m->plan->enter) || a.same)
-		return give_stacks(o, &c->h, probes, false);
+	/* a mark for us alone; or the hook's own row is there. The stack of a call whose return is not waited for comes
+	 * before its mark, and belongs to the record behind that. */
+	if ((probes && c->h.kind == CT_ENTER && !m->plan->enter) || a.same) {
+		m->lost += c->h.lost;
+		return c->h.kind == CT_ENTER ? 0 : give_stacks(o, &c->h, probes, false);
+	}
 	if (a.calls && !m->plan->nested) {
 		c->h.flags |= CT_F_HIDDEN;
 		m->folded += !kept && c->h.kind == CT_CALL;
 	}
+	if (!kept)
+		m->lost += c->h.lost;
 	c->depth = (uint8_t)(c->depth + a.calls);
 	err = give_stacks(o, &c->h, probes, kept);
 	return err || !kept ? err : give(o, &c->h);
@@ -370,7 +450,9 @@ static int give_probed(const struct out *o)
 	if (err <= 0)
 		return err < 0 ? err : 1;
 	put_scope(m, rec);
-	remove_way(&m->of_probes, rec);
+	/* of a call that an exception or longjmp(3) has left, no end is recorded: it is not around one that the kernel
+	 * side knows to be inside of none */
+	remove_ways(&m->of_probes, rec, rec->kind == CT_ENTER && !c->depth ? 0 : rec->start_ns);
 	if (rec->kind == CT_ENTER)
 		err = add_way(&m->of_probes, c);
 	return err < 0 ? err : give_call(o, c, true, around_probed(m, c));
@@ -407,7 +489,7 @@ int both_merge_flush(struct both_merge *m, const struct both_merge_until *u, emi
 		const struct ct_hdr *first = probed ? p : h;
 
 		if (!first || (!u->last && first->end_ns > until))
-			return 0;
+			return give_lost(&o);
 		err = probed ? give_probed(&o) : give_hooked(&o);
 		if (err == 1)
 			return 0;

@@ -375,9 +375,9 @@ int bpf_probe_take(struct bpf_source *b, pid_t pid)
 
 	/* files that it maps and that are not known yet get their probes for all processes that are traced */
 	for (int i = 0; i < n && !err; i++) {
-		err = probe_file_open(files[i]);
-		if (!err)
-			err = attach_file(b->attach, files[i], pid);
+		if (probe_file_open(files[i]))
+			continue; /* nobody maps it any more */
+		err = attach_file(b->attach, files[i], pid);
 		probe_file_shut(files[i]);
 	}
 	if (!err)

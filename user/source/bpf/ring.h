@@ -31,8 +31,6 @@ int ring_open(struct ring *, int map_fd, uint32_t size);
 size_t ring_take(struct ring *, void *to, size_t room);
 /* The end of what has ever been begun, in bytes since the ring was made. */
 unsigned long ring_end(const struct ring *);
-/* The end of what has ever been begun, in bytes since the ring was made. */
-unsigned long ring_end(const struct ring *);
 size_t ring_filled(const struct ring *); /* bytes that have not been taken */
 void ring_close(struct ring *);		 /* safe when zeroed */
 

@@ -359,6 +359,7 @@ static void forked(struct hooks_without *w, const struct record *r)
 		return;
 	if (p) { /* its number is used again */
 		tell_end(w, p, p->ended_ns ? p->ended_ns : r->time_ns);
+		owners_forget(w->plan->owners, r->pid);
 		hash_map_remove(&w->procs, p);
 		parent = find(w, r->parent);
 	}
