@@ -461,6 +461,7 @@ enum ct_hole_reason {
 	CT_HOLE_STRIPPED =
 		22, /* functions of a runtime without symbols were not found; the text is the file */
 	CT_HOLE_LATE = 23, /* what was shown before the end could not wait for these records */
+	CT_HOLE_AGENT_GONE = 24, /* the program closed the connection of its agent, and goes on */
 	CT_HOLE_REASON_END
 };
 /* hdr.flags: the row as it is at the end, for outputs that show stretches of time: start_ns and

@@ -58,6 +58,21 @@ const char *host_stat_field(const char *state, int field)
 	return state;
 }
 
+/* of the fields of /proc/PID/stat; behind it are the end of the code and the begin of the stack */
+#define STAT_START_CODE 26
+
+void host_layout(pid_t pid, uint64_t layout[HOST_LAYOUT])
+{
+	char text[1024];
+	const char *state = host_stat(pid, text, sizeof(text));
+
+	for (int i = 0; i < HOST_LAYOUT; i++) {
+		const char *at = state ? host_stat_field(state, STAT_START_CODE + i) : NULL;
+
+		layout[i] = at ? strtoull(at, NULL, 10) : 0;
+	}
+}
+
 const char *host_status_line(const char *text, const char *key)
 {
 	size_t n = strlen(key);

@@ -57,6 +57,10 @@ bool host_shadow_stack(const char *status);
 /* Reads /proc/PID/stat into buf, and returns where its third field begins, the letter of the state;
  * NULL: no such process. The name before it may hold anything. */
 const char *host_stat(pid_t pid, char *buf, size_t size);
+/* Where the process's code begins and ends, and where its stack begins: other numbers once it runs another program. All 0
+ * if it may not be known, or the process ends or is gone. */
+#define HOST_LAYOUT 3
+void host_layout(pid_t pid, uint64_t layout[HOST_LAYOUT]);
 /* A later field of it, by its number in proc_pid_stat(5); NULL: it has fewer. */
 const char *host_stat_field(const char *state, int field);
 

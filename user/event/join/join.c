@@ -762,9 +762,11 @@ static int number(struct join *j, const struct ct_number *n)
  * already. Some of them may have come before this record. */
 static void taken(struct join *j, const struct ct_hole *hole)
 {
-	struct join_proc *p = hole->reason == CT_HOLE_PROFILER && hole->layer == CT_HOLE_DEVICE
-				      ? join_procs_get(j->procs, hole->h.pid)
-				      : NULL;
+	struct join_proc *p =
+		(hole->reason == CT_HOLE_PROFILER || hole->reason == CT_HOLE_AGENT_GONE) &&
+				hole->layer == CT_HOLE_DEVICE
+			? join_procs_get(j->procs, hole->h.pid)
+			: NULL;
 	uint64_t n;
 
 	if (!p || j->opts.stored)

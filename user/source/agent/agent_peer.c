@@ -6,8 +6,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../event/holes/holes.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
+#include "../host.h"
 #include "agent_funcs.h"
 #include "agent_inbox.h"
 #include "agent_peer.h"
@@ -30,6 +32,8 @@ struct agent_peer {
 	uint64_t withdrew_ns; /* ... until then; 0: they still are */
 	uint32_t kinds;	      /* of these kinds: enum agent_kind */
 	bool left;	      /* gone without a word, while it ran */
+	bool lives;	      /* then: its process goes on, with the same program */
+	uint64_t layout[HOST_LAYOUT];
 	uint32_t cupti_version, driver_version;
 	char *msg;	       /* MEET_MSG_MAX: the message at work */
 	size_t size, at;       /* at: the next record in it; 0: no message */
@@ -49,6 +53,7 @@ struct agent_peer *agent_peer_open(int fd, const struct agent_conn_who *who,
 	err = agent_conn_open(&p->conn, fd, who);
 	p->plan = plan;
 	p->calls = calls;
+	host_layout(p->conn.pid, p->layout);
 	p->msg = malloc(MEET_MSG_MAX);
 	p->funcs = agent_funcs_open();
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
@@ -343,6 +348,16 @@ static int records(struct agent_peer *p, struct agent_totals *t, const bool *pau
 	return err;
 }
 
+/* Does the process go on, with the same program? A process that ends has no layout any more when its descriptors are
+ * closed. */
+static bool lives(const struct agent_peer *p)
+{
+	uint64_t now[HOST_LAYOUT];
+
+	host_layout(p->conn.pid, now);
+	return now[0] && !memcmp(now, p->layout, sizeof(now));
+}
+
 /* Receives one message. 1: one is there; 0: none yet, or it is over. */
 static int receive(struct agent_peer *p)
 {
@@ -360,7 +375,13 @@ static int receive(struct agent_peer *p)
 		return 0;
 	if (n <= 0) {
 		p->left = p->state == PEER_RUNNING;
-		if (p->left)
+		p->lives = p->left && lives(p);
+		if (p->lives)
+			msg_warn("process %d: the program has closed the connection of its agent, "
+				 "or put another file in its place: what its devices do from here "
+				 "on is not known",
+				 (int)p->conn.pid);
+		else if (p->left)
 			msg_warn("process %d ended without its exit handlers (killed, _exit, or "
 				 "exec): what its device did last may be missing",
 				 (int)p->conn.pid);
@@ -394,6 +415,23 @@ static int tell_tail(const struct agent_peer *p, emit_fn emit, void *ctx)
 	return t.kinds ? emit(ctx, &t.h) : 0;
 }
 
+/* It is gone, and its process goes on. */
+static int tell_gone(const struct agent_peer *p, emit_fn emit, void *ctx)
+{
+	const enum ct_hole_layer layers[] = { CT_HOLE_DEVICE, CT_HOLE_CALLS };
+	const bool concerned[] = { p->kinds, p->calls };
+	int err = 0;
+
+	for (int i = 0; i < 2 && !err; i++) {
+		struct ct_hole hole = hole_of((uint32_t)p->conn.pid, layers[i], CT_HOLE_REFUSED,
+					      CT_HOLE_AGENT_GONE);
+
+		hole_when(&hole, now_ns(), CT_HOLE_OPEN);
+		err = concerned[i] ? emit(ctx, &hole.h) : 0;
+	}
+	return err;
+}
+
 int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, const bool *paused, emit_fn emit,
 		     void *ctx)
 {
@@ -408,7 +446,8 @@ int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, const bool *p
 			continue;
 		}
 		if (!receive(p))
-			return p->left ? tell_tail(p, emit, ctx) : 0;
+			err = p->left ? tell_tail(p, emit, ctx) : 0;
+		return !err && p->lives ? tell_gone(p, emit, ctx) : err;
 		type = p->size > MEET_MSG_MAX ? -1 : agent_msg_check(p->msg, p->size);
 		switch (type) {
 		case AGENT_HELLO: hello(p); break;

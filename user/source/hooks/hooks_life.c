@@ -16,7 +16,6 @@
 #include "hooks_life.h"
 
 /* the fields of /proc/PID/stat */
-#define STAT_START_CODE 26 /* behind it where the code ends, and where the stack begins */
 #define STAT_EXIT_CODE 52
 
 /* Linux 6.15 tells the status of a process that nobody waits for any more. */
@@ -39,19 +38,6 @@ static uint32_t second_number(const char *text, const char *key)
 	return end ? (uint32_t)strtoul(end, NULL, 10) : 0;
 }
 
-/* All 0 if it may not be known, or the process is gone. */
-static void read_layout(pid_t pid, uint64_t *layout)
-{
-	char text[1024];
-	const char *state = host_stat(pid, text, sizeof(text));
-
-	for (int i = 0; i < 3; i++) {
-		const char *at = state ? host_stat_field(state, STAT_START_CODE + i) : NULL;
-
-		layout[i] = at ? strtoull(at, NULL, 10) : 0;
-	}
-}
-
 void hooks_life_open(struct hooks_life *l, pid_t pid)
 {
 	char text[8192];
@@ -60,14 +46,14 @@ void hooks_life_open(struct hooks_life *l, pid_t pid)
 	l->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	l->uid = host_status(pid, text, sizeof(text)) ? (uid_t)-1
 						      : (uid_t)second_number(text, "Uid");
-	read_layout(pid, l->layout);
+	host_layout(pid, l->layout);
 }
 
 bool hooks_life_executed(const struct hooks_life *l)
 {
-	uint64_t now[3];
+	uint64_t now[HOST_LAYOUT];
 
-	read_layout(l->pid, now);
+	host_layout(l->pid, now);
 	return memcmp(now, l->layout, sizeof(now)) != 0;
 }
 

@@ -12,7 +12,7 @@ struct hooks_life {
 	pid_t pid;
 	uid_t uid;		    /* effective; of the process's begin */
 	int pidfd;		    /* -1: this kernel has none */
-	uint64_t layout[3];	    /* where its code and its stack begin and end */
+	uint64_t layout[3];	    /* host_layout() */
 	bool other;		    /* the process ran another program before (exec), */
 	bool replaced;		    /* or runs another one by now */
 	uint64_t gone_ns, ended_ns; /* since when it and its connection are gone; 0: not yet */
