@@ -445,9 +445,10 @@ int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, const bool *p
 				return err;
 			continue;
 		}
-		if (!receive(p))
+		if (!receive(p)) {
 			err = p->left ? tell_tail(p, emit, ctx) : 0;
-		return !err && p->lives ? tell_gone(p, emit, ctx) : err;
+			return !err && p->lives ? tell_gone(p, emit, ctx) : err;
+		}
 		type = p->size > MEET_MSG_MAX ? -1 : agent_msg_check(p->msg, p->size);
 		switch (type) {
 		case AGENT_HELLO: hello(p); break;
