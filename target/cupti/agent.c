@@ -214,8 +214,7 @@ static void tell_taken(uint64_t from_ns)
 /* The program itself begins to use CUPTI, and its call waits. cuptiFinalize is not called: it needs
  * the exit of a call, and the agent's own call would be in the trace. The agent does not come back when the
  * program has ended its profile: CUPTI, told to record kernels again while a thread launches one, often records
- * none from then on, for the program neither (seen with CUPTI 13.0 on an H200, in a sixth of the tries; neither a
- * flush nor a new start of the records helps). */
+ * none from then on, for the program neither (seen with CUPTI 13.0 on an H200; docs/gpu-agent.md has the numbers). */
 static void withdraw(void)
 {
 	uint64_t taken_ns = owner_asked();

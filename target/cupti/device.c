@@ -334,8 +334,8 @@ static uint32_t choose_clock(void)
 /*
  * Kernels that are recorded again, after their records were ended and without an end of CUPTI, are begun by
  * the program, as it leaves a call: where another thread begins them while the program launches a kernel, CUPTI
- * often records none any more, for nobody (seen with CUPTI 13.0 on an H200: in 3 of 38 tries; in none of 70 where
- * no launch was under way, and in none of 160 after cuptiFinalize).
+ * often records none any more, for nobody (seen with CUPTI 13.0 on an H200: in 3 of 38 tries; in none of 36 where
+ * no launch was under way, and in none of 163 after cuptiFinalize).
  */
 static void enable_kinds(void)
 {
