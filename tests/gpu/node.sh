@@ -6,34 +6,27 @@
 # such) they are started by cudatrace, attached to, and attached to with Ctrl-C in the middle. The recording must have as many kernels in
 # each process as torch.profiler counts there without cudatrace, each with its call, and no losses; how long cudatrace goes on after the
 # end is printed. Needs root, a GPU, PyTorch and transformers.
-set -u
-cd "$(dirname "$0")/../.." || exit
-ct=$(readlink -f "${1:-.output/static/cudatrace}")
+# shellcheck source=tests/gpu/lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
 processes=${2:-4}
 shift $(($# < 2 ? $# : 2))
 sources=("$@")
 [ ${#sources[@]} -gt 0 ] || sources=(hooks probes)
-tmp=$(mktemp -d)
-trap 'jobs -p | xargs -r kill 2> /dev/null; rm -rf "$tmp"' EXIT
-passed=0 failed=0
-ok() { echo "ok $1"; passed=$((passed + 1)); }
-not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
-same() { if [ "$2" = "$3" ]; then ok "$1 ($2)"; else not_ok "$1" "$2, not $3"; fi; }
-python3 -c 'import torch, transformers; assert torch.cuda.is_available()' 2> /dev/null || {
+if ! has_torch || ! "$python" -c 'import transformers' 2> /dev/null; then
 	echo "skip node: no PyTorch with a GPU, or no transformers"
 	exit 0
-}
+fi
 TOKENS=60
 
-# programs ARGS...: starts the processes and waits until all have warmed up; their pids with commas in $pids
+# programs ARGS...: starts the processes and waits until all have warmed up; their pids in $pids
 programs() {
 	local i
 	rm -f "$tmp"/out.*
 	for ((i = 0; i < processes; i++)); do
-		python3 tests/gpu/node_decode.py "$@" > "$tmp/out.$i" 2> "$tmp/prog.err.$i" &
+		"$python" tests/gpu/node_decode.py "$@" > "$tmp/out.$i" 2> "$tmp/prog.err.$i" &
 	done
 	until [ "$(cat "$tmp"/out.* | grep -c ready)" = "$processes" ]; do sleep 0.1; done
-	pids=$(sed -n 's/^ready //p' "$tmp"/out.* | paste -sd,)
+	mapfile -t pids < <(sed -n 's/^ready //p' "$tmp"/out.*)
 }
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 # judge NAME: the recording against what torch.profiler has counted
@@ -64,7 +57,7 @@ EOF
 	echo "# $1: $(stat -c %s "$tmp/rec") bytes, $(tail -n 1 "$tmp/err"); $(sed -n 's/^device //p' "$tmp/got")"
 }
 
-python3 tests/gpu/node_decode.py --tokens $TOKENS --profile > "$tmp/alone" 2> "$tmp/prog.err" || { tail -n 3 "$tmp/prog.err"; exit 1; }
+"$python" tests/gpu/node_decode.py --tokens $TOKENS --profile > "$tmp/alone" 2> "$tmp/prog.err" || { tail -n 3 "$tmp/prog.err"; exit 1; }
 want=$(sed -n 's/.* kernels \([0-9]*\) .*/\1/p' "$tmp/alone")
 echo "# $(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1): $TOKENS tokens, $want kernels; profiled: $(tail -n 1 "$tmp/alone")"
 programs --tokens $TOKENS --go "$tmp/go"
@@ -83,7 +76,7 @@ for source in "${sources[@]}"; do
 
 	rm -f "$tmp/go"
 	programs --tokens $TOKENS --go "$tmp/go"
-	"$ct" record -v "${layers[@]}" -o "$tmp/rec" -p "$pids" 2> "$tmp/err" &
+	"$ct" record -v "${layers[@]}" -o "$tmp/rec" -p "$(IFS=, && echo "${pids[*]}")" 2> "$tmp/err" &
 	pid=$!
 	until grep -q 'ready' "$tmp/err" || ! kill -0 $pid 2> /dev/null; do sleep 0.1; done
 	sleep 1
@@ -94,10 +87,11 @@ for source in "${sources[@]}"; do
 	same "$source, attached: status" $? 0
 	echo "# $source, attached: $(sed -n 's/.* ms //p' "$tmp"/out.* | paste -sd' ') ms a token; cudatrace ended $(($(now_ms) - from)) ms after the programs"
 	wait
+	pids=() pid=''
 	judge "$source, attached"
 
 	programs --tokens 100000
-	"$ct" record -v "${layers[@]}" -o "$tmp/rec" -p "$pids" 2> "$tmp/err" &
+	"$ct" record -v "${layers[@]}" -o "$tmp/rec" -p "$(IFS=, && echo "${pids[*]}")" 2> "$tmp/err" &
 	pid=$!
 	until grep -q 'ready' "$tmp/err" || ! kill -0 $pid 2> /dev/null; do sleep 0.1; done
 	sleep 8
@@ -108,8 +102,8 @@ for source in "${sources[@]}"; do
 	same "$source, Ctrl-C: status" $status 0
 	if [ $took -le 2500 ]; then ok "$source, Ctrl-C: ends in $took ms"; else not_ok "$source, Ctrl-C" "$took ms until the end"; fi
 	echo "# $source, Ctrl-C: $(stat -c %s "$tmp/rec") bytes, $(tail -n 1 "$tmp/err")"
-	jobs -p | xargs -r kill 2> /dev/null
+	kill "${pids[@]}"
+	pids=() pid=''
 	wait
 done
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+all_done
