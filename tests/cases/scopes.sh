@@ -209,7 +209,7 @@ case_scopes_attributed_in_exports() {
 # Each file of a rotation names the ranges that were open when it began.
 case_scopes_attributed_in_each_file() {
 	local n=0 file
-	ct record --max-size 64KiB --rotate 9 --layers nvtx -o "$T/part.ctrace" -- "$RANGES" nested 3000
+	ct record --max-size 64KiB --rotate 9 --layers nvtx -o "$T/part.ctrace" -- "$RANGES" nested 9000
 	ok_rc
 	for file in "$T"/part*; do
 		n=$((n + 1))

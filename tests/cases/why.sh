@@ -2,10 +2,15 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 # why.sh - cases of what keeps the GPU waiting: programs with a planted cause on the stand-in's device, which must be found as the
 # largest one, with its line; and what is said where less is known.
-export STANDIN_CUPTI=device:200
+
+# The stand-in's device takes 200 us for each piece of work.
+with_slow_device() {
+	export STANDIN_CUPTI=device:200
+}
 
 # planted CAUSE ID TEXT [busy]: the Python program with that cause.
 planted() {
+	with_slow_device
 	LD_LIBRARY_PATH=$STANDIN ct why --gpu --format json -o "$T/json" -- "${PYTHON:-python3}" "$ROOT/tests/cases/prog/planted.py" \
 		"$STANDIN/libcudart.so" "$1" 2 "$T"
 	ok_rc
@@ -82,6 +87,7 @@ case_why_neighbour() { # long
 
 # C: a function by its symbol, a child's sleep through a pipe, a thread's through a mutex, an allocation by its call.
 case_why_in_c() {
+	with_slow_device
 	local cause id text
 	while read -r cause id text; do
 		STANDIN_DELAY_US=cudaMalloc:4000 ct why --gpu --format json -o "$T/json" -- "$BIN/planted" "$cause" 1.5
@@ -99,6 +105,7 @@ case_why_in_c() {
 # A program that runs already, without anything put into it; the same from a recording, whose numbers are those of the live answer
 # of that recording. A program that ended the wait and was not named is watched from then on.
 case_why_attached() {
+	with_slow_device
 	local share
 	"$BIN/planted" pipe 300 &
 	PID_a=$!
@@ -132,6 +139,7 @@ print(max(f["share"] for p in json.load(open(sys.argv[1]))["parts"] for f in p["
 
 # Without --host a recording cannot say.
 case_why_without_host() {
+	with_slow_device
 	ct record --gpu -o "$T/a.ctrace" -- "$BIN/planted" sleep 0.3
 	ok_rc
 	ct why "$T/a.ctrace"
