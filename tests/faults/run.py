@@ -359,6 +359,9 @@ class Pair:
         said = re.search(r"lost|not seen|missing|no more|left|ended|become|cannot|full|No space|memory|open files|closed|gone", self.last())
         if rows + lost < done and not said:
             raise Wrong(f"{rows} rows and {lost} lost of {done} calls, and nothing is said: {self.last()}")
+        # the agent's connection is in the program's table of descriptors: the last line must have its row
+        if self.fault in ("dup2", "closefrom") and "closed the connection of its agent: its further calls are not known" in self.last():
+            return
         if rows + lost < done and self.fault not in ("exec", "socket", "clock", "memory", "descriptors", "disk-full", *LOSES.get(self.way, [])):
             raise Wrong(f"{rows} rows and {lost} lost of {done} calls: {self.last()}")
 

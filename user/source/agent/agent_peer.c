@@ -423,7 +423,7 @@ static int tell_gone(const struct agent_peer *p, emit_fn emit, void *ctx)
 	int err = 0;
 
 	for (int i = 0; i < 2 && !err; i++) {
-		struct ct_hole hole = hole_of((uint32_t)p->conn.pid, layers[i], CT_HOLE_REFUSED,
+		struct ct_hole hole = hole_of((uint32_t)p->conn.pid, layers[i], CT_HOLE_UNSEEN,
 					      CT_HOLE_AGENT_GONE);
 
 		hole_when(&hole, now_ns(), CT_HOLE_OPEN);
