@@ -26,6 +26,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #include "state.bpf.h"
+#include "pid_ns.bpf.h"
 #include "process.bpf.h"
 #include "halt.bpf.h"
 #include "read.bpf.h"

@@ -18,6 +18,7 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include "../wire/host_wire.h"
+#include "pid_ns.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -27,7 +28,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define PY_THREADS 128
 #define PY_AGAIN_NS 50000000ULL /* a thread that had no Python may have some */
 #define BPF_F_USER_STACK 256	/* <linux/bpf.h> */
-#define NS_LEVELS 4
 
 struct host_thread {
 	__u64 on_ns, off_ns; /* off_ns 0: it is on the CPU */
@@ -107,29 +107,13 @@ static __always_inline void watch_whole(__u32 tgid)
 /* The number of a pid in the tracer's namespace; 0: it is not visible there. */
 static __noinline __u32 ns_number(struct pid *pid)
 {
-	__u32 level = pid ? BPF_CORE_READ(pid, level) : 0;
-
-	for (__u32 i = 0; pid && i < NS_LEVELS; i++) {
-		struct upid up = {};
-
-		if (i > level || bpf_core_read(&up, sizeof(up), &pid->numbers[i]))
-			break;
-		if (BPF_CORE_READ(up.ns, ns.inum) == ns_inum)
-			return up.nr;
-	}
-	return 0;
+	return pid ? pid_number_in(pid, BPF_CORE_READ(pid, level), ns_inum) : 0;
 }
 
 /* The thread's number in its own namespace, as Python keeps it. */
 static __noinline __u32 own_number(struct task_struct *task)
 {
-	struct pid *pid = BPF_CORE_READ(task, thread_pid);
-	__u32 level = pid ? BPF_CORE_READ(pid, level) : 0;
-	struct upid up = {};
-
-	if (!pid || level >= NS_LEVELS * 8 || bpf_core_read(&up, sizeof(up), &pid->numbers[level]))
-		return 0;
-	return up.nr;
+	return pid_own_number(task);
 }
 
 static __always_inline struct host_thread *become(struct task_struct *task, __u64 now)

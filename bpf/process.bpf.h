@@ -7,18 +7,7 @@
 
 static __always_inline __u32 number_in_ns(struct pid *pid, __u32 level)
 {
-	struct upid up = {};
-	__u32 i;
-
-	for (i = 0; i < MAX_PID_NS_LEVEL; i++) {
-		if (i > level)
-			break;
-		if (bpf_core_read(&up, sizeof(up), &pid->numbers[i]))
-			break;
-		if (BPF_CORE_READ(up.ns, ns.inum) == config.ns_inum)
-			return up.nr;
-	}
-	return 0;
+	return pid_number_in(pid, level, config.ns_inum);
 }
 
 static __always_inline __u32 pid_in_ns(struct task_struct *task)

@@ -137,17 +137,7 @@ static __always_inline void py_lost(void)
 
 static __always_inline __u64 py_own_tid(void)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct pid *pid = BPF_CORE_READ(task, thread_pid);
-	struct upid up = {};
-	__u32 level;
-
-	if (!pid)
-		return 0;
-	level = BPF_CORE_READ(pid, level);
-	if (bpf_core_read(&up, sizeof(up), &pid->numbers[level]))
-		return 0;
-	return up.nr;
+	return pid_own_number(bpf_get_current_task_btf());
 }
 
 /* ---- what cudatrace.bpf.c calls ---- */

@@ -7,7 +7,6 @@
 #define CT_STATE_BPF_H
 
 #define VM_EXEC 0x4
-#define MAX_PID_NS_LEVEL 32 /* <linux/pid_namespace.h> */
 #define EEXIST 17
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
 /* user space is woken at every so many records of one thread, and at its first, so that it can read
