@@ -249,3 +249,39 @@ case_hooks_last_thread_elsewhere() { # undisturbed
 	expect "rows" "$(grep -c cudaStreamQuery "$T/rows")" 20
 	says '^cudatrace: 20 calls, 0 lost$'
 }
+
+# A program that closes all descriptors closes the agent's too: what was made before is there, and what is not known is said, by each use of
+# the agent, while its process is not taken for one that has ended.
+case_descriptors_agent_closed() {
+	local how what
+	gcc -o "$T/closes" -I "$STANDIN/../../tests/standin/include" -x c - -L "$STANDIN" -Wl,-rpath,"$STANDIN" -lcudart <<- 'END'
+		#include <unistd.h>
+		int cudaMemset(void *, int, unsigned long);
+		int cudaMalloc(void **, unsigned long);
+		int main(void)
+		{
+			void *p = 0;
+
+			cudaMalloc(&p, 64);
+			for (int i = 0; i < 10; i++)
+				cudaMemset(p, 0, 64);
+			usleep(500000);
+			for (int fd = 3; fd < 1024; fd++)
+				close(fd);
+			for (int i = 0; i < 5; i++)
+				cudaMemset(p, 0, 64);
+			usleep(500000);
+			return 0;
+		}
+	END
+	for how in --source=cupti --gpu; do
+		what=calls
+		[ $how = --source=cupti ] || what='device work'
+		ct_json --strict $how -- "$T/closes"
+		ok_rc 3
+		says "the program has closed the connection of its agent, or put another file in its place: its further $what"
+		says "process [0-9]+ \\(closes\\) closed the connection of its agent: its further $what are not known, from "
+		! grep -q 'exit handlers' "$T/err" || fail "the process has not ended: $(cat "$T/err")"
+		if [ $how = --gpu ]; then expect_kinds set 10; else expect_rows cudaMemset 10; fi
+	done
+}

@@ -33,6 +33,7 @@ struct agent_peer {
 	uint32_t kinds;	      /* of these kinds: enum agent_kind */
 	bool left;	      /* gone without a word, while it ran */
 	bool lives;	      /* then: its process goes on, with the same program */
+	uint64_t known_ns; /* until then calls and work are known: the end of the last one; 0: of none yet */
 	uint64_t layout[HOST_LAYOUT];
 	uint32_t cupti_version, driver_version;
 	char *msg;	       /* MEET_MSG_MAX: the message at work */
@@ -337,6 +338,8 @@ static int records(struct agent_peer *p, struct agent_totals *t, const bool *pau
 			continue;
 		}
 		own(p, h);
+		if ((h->kind == CT_CALL || kind_is(h->kind, KIND_WORK)) && h->end_ns > p->known_ns)
+			p->known_ns = h->end_ns;
 		if (h->kind == CT_LOST)
 			losses_add(&t->lost[((struct ct_lost *)h)->cause],
 				   ((struct ct_lost *)h)->count);
@@ -378,9 +381,11 @@ static int receive(struct agent_peer *p)
 		p->lives = p->left && lives(p);
 		if (p->lives)
 			msg_warn("process %d: the program has closed the connection of its agent, "
-				 "or put another file in its place: what its devices do from here "
-				 "on is not known",
-				 (int)p->conn.pid);
+				 "or put another file in its place: its further %s not known",
+				 (int)p->conn.pid,
+				 !p->calls  ? "device work is"
+				 : p->kinds ? "calls and device work are"
+					    : "calls are");
 		else if (p->left)
 			msg_warn("process %d ended without its exit handlers (killed, _exit, or "
 				 "exec): what its device did last may be missing",
@@ -415,18 +420,19 @@ static int tell_tail(const struct agent_peer *p, emit_fn emit, void *ctx)
 	return t.kinds ? emit(ctx, &t.h) : 0;
 }
 
-/* It is gone, and its process goes on. */
+/* It is gone, and its process goes on. What came after the last that is known may have been lost on the way. */
 static int tell_gone(const struct agent_peer *p, emit_fn emit, void *ctx)
 {
 	const enum ct_hole_layer layers[] = { CT_HOLE_DEVICE, CT_HOLE_CALLS };
 	const bool concerned[] = { p->kinds, p->calls };
+	uint64_t now = now_ns(), from = p->known_ns ? p->known_ns : p->since_ns;
 	int err = 0;
 
 	for (int i = 0; i < 2 && !err; i++) {
 		struct ct_hole hole = hole_of((uint32_t)p->conn.pid, layers[i], CT_HOLE_UNSEEN,
 					      CT_HOLE_AGENT_GONE);
 
-		hole_when(&hole, now_ns(), CT_HOLE_OPEN);
+		hole_when(&hole, from && from < now ? from : now, CT_HOLE_OPEN);
 		err = concerned[i] ? emit(ctx, &hole.h) : 0;
 	}
 	return err;
