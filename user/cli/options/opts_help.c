@@ -162,7 +162,7 @@ void opts_help_brief(struct out *out, enum opts_cmd cmd)
 	if (c == command_at(0)) {
 		brief_commands(out);
 		out_str(out,
-			"\nAll options: cudatrace --help. Of a command: cudatrace help COMMAND\n");
+			"All options: cudatrace --help. Of a command: cudatrace help COMMAND\n");
 		return;
 	}
 	out_char(out, '\n');
