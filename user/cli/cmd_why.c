@@ -32,9 +32,9 @@ const struct command command_why = {
 	.run = cmd_why,
 	.check = check,
 	.sink = &sink_why,
-	.usage = "Usage: cudatrace why [OPTIONS] -p PID[,PID...] -d SEC   of processes that run already\n"
-		 "       cudatrace why [OPTIONS] -- CMD [ARG...]          of a program from its first call\n"
-		 "       cudatrace why [OPTIONS] FILE                     of a recording made with --host\n",
+	.usage = "Usage: cudatrace why [OPTIONS] -p PID[,PID...] -d SEC   programs that run now\n"
+		 "       cudatrace why [OPTIONS] -- CMD [ARG...]          a program from its start\n"
+		 "       cudatrace why [OPTIONS] FILE                     a recording with --host\n",
 	.about = "\nSays where the time goes in which the GPU has nothing to do: by the line of code, the file, the lock, the thread or the\n"
 		 "process that kept the launching thread from launching. Needs --gpu to know when the GPU was idle; without it the time\n"
 		 "between launches is explained instead.\n",
