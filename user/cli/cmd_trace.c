@@ -23,14 +23,23 @@ static bool wants_probes(const struct request *o)
 	       request_wants(o).by == BOOK_BY_CGROUP;
 }
 
+/* Do hooks see whole functions on this architecture? Elsewhere they see all of them in part. */
+static bool hooks_see_whole(void)
+{
+#if defined(__aarch64__)
+	return false;
+#else
+	return true;
+#endif
+}
+
 /* What --source=auto is: hooks alone where probes are not permitted. */
 static int chosen_source(const struct request *o)
 {
 	char missing[256];
 	const char *why;
 
-	/* elsewhere hooks see all functions in part */
-	if (wants_probes(o) || API_ARCH_HERE != API_X86_64)
+	if (wants_probes(o) || !hooks_see_whole())
 		return REQUEST_SOURCE_PROBES;
 	if (*priv_missing(true, missing, sizeof(missing)))
 		return REQUEST_SOURCE_HOOKS;
