@@ -578,6 +578,7 @@ static void mapped(struct hooks_peer *p)
 
 void hooks_peer_drain(struct hooks_peer *p)
 {
+	bool looks = false;
 	int fd;
 
 	for (int i = 0;
@@ -598,7 +599,11 @@ void hooks_peer_drain(struct hooks_peer *p)
 			if (p->state != HOOKS_PEER_HELLO || !p->conn.keyed)
 				say(p);
 			break;
-		case HOOKS_MAPPED: mapped(p); break;
+		case HOOKS_MAPPED:
+			mapped(p);
+			looks = false;
+			break;
+		case HOOKS_LOOK: looks = true; break;
 		case HOOKS_READ:
 			if (p->reads++ == READS_MAX)
 				mistrust(p, "too much that is to be read now");
@@ -610,6 +615,8 @@ void hooks_peer_drain(struct hooks_peer *p)
 		default: mistrust(p, "a message");
 		}
 	}
+	if (looks && p->state != HOOKS_PEER_ENDED)
+		hooks_funcs_ahead(p->o.files, p->mapped, p->conn.pid);
 }
 
 bool hooks_peer_birth(struct hooks_peer *p, struct hooks_birth *out)
