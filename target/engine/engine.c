@@ -373,10 +373,18 @@ static void learn_probes(const struct text_maps *maps)
 }
 
 static bool searches_again;
+/* Objects may be searched before the loader has filled in their slots: what was found then is not all. */
+static bool slots_come_late = true;
 
 void engine_search_again(void)
 {
+	__atomic_store_n(&slots_come_late, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&searches_again, true, __ATOMIC_RELEASE);
+}
+
+void engine_slots_late(void)
+{
+	__atomic_store_n(&slots_come_late, true, __ATOMIC_RELAXED);
 }
 
 /* Which objects are searched, when the first `had` gates were there before? What the loader filled in of an object before a
@@ -386,7 +394,8 @@ static enum slots_scope scope_of(struct func *const *ready, const enum hook_resu
 {
 	enum slots_scope scope = ngates == had ? SLOTS_NEW : SLOTS_CALLS;
 
-	if (__atomic_exchange_n(&searches_again, false, __ATOMIC_ACQ_REL))
+	if (__atomic_exchange_n(&searches_again, false, __ATOMIC_ACQ_REL) ||
+	    (scope == SLOTS_CALLS && __atomic_load_n(&slots_come_late, __ATOMIC_RELAXED)))
 		return SLOTS_ALL;
 	for (unsigned int i = 0; i < n && scope == SLOTS_CALLS; i++)
 		if (!results[i] && ready[i]->gate.to && slots_searched(ready[i]->address))
