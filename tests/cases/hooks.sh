@@ -1323,6 +1323,8 @@ void *load(const char *path) { return dlopen(path, RTLD_NOW); }
 END
 	gcc -O1 -D_GNU_SOURCE -o "$T/loads" -x c - << 'END'
 #include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
 static int calls(void *there)
 {
 	int (*f)(void *) = there ? (int (*)(void *))dlsym(there, "cudaFree") : 0;
@@ -1332,6 +1334,7 @@ static int calls(void *there)
 int main(int argc, char **argv)
 {
 	void *loader, *(*load)(const char *);
+	char go;
 
 	for (int i = 0; argc == 2 && i < 5; i++)
 		if (!calls(dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW)))
@@ -1339,6 +1342,12 @@ int main(int argc, char **argv)
 	if (argc == 2)
 		return 0;
 	loader = dlmopen(LM_ID_NEWLM, argv[2], RTLD_NOW);
+	if (argc > 3) {
+		puts("ready");
+		fflush(stdout);
+		if (read(0, &go, 1) != 1)
+			return 1;
+	}
 	load = loader ? (void *(*)(const char *))dlsym(loader, "load") : 0;
 	return !load || !calls(load(argv[1]));
 }
@@ -1348,6 +1357,16 @@ END
 	says '^cudatrace: 15 calls, 0 lost$'
 	ct --strict --source=hooks -- "$T/loads" "$T/there.so" "$T/loader.so"
 	ok_rc
+	says '^cudatrace: 3 calls, 0 lost$'
+	# by -p, to a program that has called dlmopen() before
+	mkfifo "$T/in"
+	"$T/loads" "$T/there.so" "$T/loader.so" waits < "$T/in" > "$T/ready" &
+	pid=$!
+	exec 9> "$T/in"
+	wait_for 5 grep -q ready "$T/ready"
+	attach --strict --source=hooks -p $pid
+	echo >&9
+	wait "$CT" || fail "status $?"
 	says '^cudatrace: 3 calls, 0 lost$'
 }
 
