@@ -14,7 +14,7 @@ enum api_domain {
 #undef DOMAIN
 	API_DOMAIN_END
 };
-/* The first row of layers.def. */
+/* The first row of layers.def. The rows from here on are layers, and no others. */
 #define API_FIRST_LAYER API_NVTX
 
 #define API_DOMAIN_FILES 4

@@ -455,7 +455,6 @@ static int trace_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_trace = {
 	.name = "recording",
-	.help = "stores what replay, info, export and merge read",
 	.open = trace_open,
 	.event = trace_event,
 	.tick = trace_tick,

@@ -216,7 +216,6 @@ static int split_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_split = {
 	.name = "files",
-	.help = "a file for each process",
 	.open = split_open,
 	.event = split_event,
 	.tick = split_tick,

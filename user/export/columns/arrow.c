@@ -134,7 +134,6 @@ static int arrow_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_arrow = {
 	.name = "arrow",
-	.help = "a row for each record, in typed columns (Apache Arrow IPC stream, zstd)",
 	.open = arrow_open,
 	.event = arrow_event,
 	.tick = arrow_tick,

@@ -258,7 +258,6 @@ static int parquet_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_parquet = {
 	.name = "parquet",
-	.help = "a folder with a table for each kind of record (Apache Parquet, zstd)",
 	.open = parquet_open,
 	.event = parquet_event,
 	.close = parquet_close,

@@ -634,8 +634,6 @@ static int html_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_html = {
 	.name = "html",
-	.help = "a timeline as one HTML page: threads, streams, counters, and which call caused "
-		"what",
 	.open = html_open,
 	.event = html_event,
 	.close = html_close,

@@ -390,7 +390,6 @@ static const struct option_set options = OPTION_SET(rows);
 
 const struct sink_ops sink_perfetto = {
 	.name = "perfetto",
-	.help = "a trace for Perfetto's viewer (ui.perfetto.dev)",
 	.options = &options,
 	.open = perfetto_open,
 	.event = perfetto_event,

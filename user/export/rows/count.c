@@ -268,7 +268,6 @@ static int count_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_count = {
 	.name = "count",
-	.help = "counts and times by function at the end",
 	.open = count_open,
 	.event = count_event,
 	.close = count_close,

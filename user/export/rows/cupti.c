@@ -328,7 +328,6 @@ static int cupti_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_cupti = {
 	.name = "cupti",
-	.help = "one line a record, as CUPTI's samples print it",
 	.open = cupti_open,
 	.event = cupti_event,
 	.close = cupti_close,

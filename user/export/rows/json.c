@@ -529,7 +529,6 @@ static int json_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_json = {
 	.name = "json",
-	.help = "one JSON object a line ('cudatrace schema' describes it)",
 	.open = json_open,
 	.event = json_event,
 	.tick = json_tick,

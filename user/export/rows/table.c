@@ -940,7 +940,6 @@ static int table_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_table = {
 	.name = "table",
-	.help = "one row for a completed call",
 	.open = table_open,
 	.event = table_event,
 	.tick = table_tick,

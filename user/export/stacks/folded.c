@@ -89,7 +89,6 @@ static int folded_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_folded = {
 	.name = "folded",
-	.help = "a line for each stack, with its weight, at the end: for flame graphs",
 	.open = folded_open,
 	.event = folded_event,
 	.close = folded_close,

@@ -392,8 +392,6 @@ static int speedscope_close(struct sink *sink, const struct sink_end *end)
 
 const struct sink_ops sink_speedscope = {
 	.name = "speedscope",
-	.help = "a file for speedscope: stacks with their weights, or, without stacks, calls and "
-		"device work by time",
 	.open = speedscope_open,
 	.event = speedscope_event,
 	.close = speedscope_close,
