@@ -768,14 +768,12 @@ static void test_no_room_for_runtime(void)
 	answers(1, 0, HOOKS_NO_ROOM);
 	hooks_peer_drain(peer);
 	close_peer();
-	check_said(
-		"cudatrace: warning: process %d: one function has no hook, and its calls are shown "
-		"by --source=probes alone: there is no room for more hooks\n"
-		"cudatrace: warning: process %d: one of the functions for which there is no room "
-		"is a "
-		"function of CUDA's runtime or driver: calls of CUDA are missing; ask for fewer "
-		"functions, or use --source=probes\n",
-		pid);
+	check_said("cudatrace: warning: process %d: one function has no hook, and its calls are "
+		   "shown by --source=probes alone: there is no room for more hooks\n"
+		   "cudatrace: warning: process %d: one of the functions for which there is no "
+		   "room is a function of CUDA's runtime or driver: calls of CUDA are missing; ask "
+		   "for fewer functions, or use --source=probes\n",
+		   pid);
 	munmap(lib.at, lib.bytes);
 }
 
