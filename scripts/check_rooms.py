@@ -138,7 +138,7 @@ MAY_INCLUDE = {
     'user/util/self': 'user/util',
     'user/util/table': 'user/util',
     'user/util/whole': 'user/util user/util/io',
-    'user/why': 'user/api user/event user/event/holes user/findings user/flow user/util user/util/option user/util/table',
+    'user/why': 'user/api user/event user/event/holes user/findings user/flow user/sums user/util user/util/option user/util/table',
     'wire': '',
 }
 

@@ -48,7 +48,9 @@ int safe_place_open(const struct safe_place *, const char *said, const struct st
  * other, or -errno. */
 int safe_place_new(const struct safe_place *, struct safe_place *made, bool folder,
 		   const char *said, const struct stat *old);
-/* Renames it in its folder; a file that has the name is replaced. Returns 0 or -errno. */
+/* Renames it in its folder; a file that has the name is replaced. Only a regular file or a folder is
+ * moved, and only to a name that one of them has, or none: a device, a pipe or a link stays where it
+ * is. Returns 0 or -errno; -EEXIST: one of these is concerned. */
 int safe_place_rename(const struct safe_place *, const char *name);
 void safe_place_close(struct safe_place *);
 /* Returns the capability that this needs; 0 if nobody has called sudo. */
