@@ -544,7 +544,7 @@ static void put_lost(struct html *t, const struct losses *l)
 	*t->w.p++ = ']';
 }
 
-/* Of the letters in `classes`, in their order. */
+/* Writes the names of the classes, in the order of their letters in `classes`. */
 static void put_class_names(struct html *t)
 {
 	t->w.p = put_lit(t->w.p, ",\n\"class_names\":[");

@@ -29,7 +29,8 @@ static int folded_event(struct sink *s, const struct event *ev)
 	return fold_event(s->priv, ev);
 }
 
-/* All lines. The text of the way to the node is kept: each frame adds to that of its parent. */
+/* Writes all lines. The text of the path to the node is kept, and each frame appends to that of
+ * its parent. */
 static int print(const struct fold *f, struct out *out)
 {
 	uint32_t depth = 0, at = 0;
