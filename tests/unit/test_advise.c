@@ -1747,8 +1747,8 @@ static void test_forms(void)
 	golden("advise_none.txt", ADVISE_TEXT, "leak,polling", 0, 0);
 }
 
-/* Of stacks with Python's frames, people see these and at most two native ones inside them; stacks that
- * differ in what is hidden are one place. */
+/* Of a stack with Python's frames, these and at most two native frames inside them are shown;
+ * stacks that differ only in hidden frames are one place. */
 static void test_refused(void)
 {
 #define PY(f, l)                                                                           \
