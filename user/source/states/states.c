@@ -476,8 +476,11 @@ static void states_stop(struct source *src)
 	chains_each(&s->threads, link) end_thread(s, (struct thread *)link);
 	host_bpf__detach(s->skel);
 	if (s->unsampled)
-		msg_warn("at least %llu threads were not sampled: which code of theirs ran is not "
-			 "known",
+		msg_warn(s->unsampled == 1
+				 ? "at least %llu thread was not sampled: which code of it ran is "
+				   "not known"
+				 : "at least %llu threads were not sampled: which code of theirs "
+				   "ran is not known",
 			 (unsigned long long)s->unsampled);
 	if (s->left_out)
 		msg_warn("%d processes at a time are looked at: stacks of others are not known",
