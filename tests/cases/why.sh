@@ -146,9 +146,19 @@ print(max(f["share"] for p in json.load(open(sys.argv[1]))["parts"] for f in p["
 	ok_rc
 	ct why --fail-if 'gil>1%' "$T/a.ctrace"
 	ok_rc
+	ct why --format folded "$T/a.ctrace"
+	ok_rc
+	grep -Eq '^planted [0-9]+;thread [0-9]+;waits for a pipe;planted: sleeps [0-9]+$' "$T/out" || fail "not folded: $(head -3 "$T/out")"
 	ct export --to chrome -o "$T/a.json" "$T/a.ctrace"
 	ok_rc
 	grep -q '"cat":"host"' "$T/a.json" || fail "no host track"
+	ct export --to parquet -o "$T/tables" "$T/a.ctrace"
+	ok_rc
+	PYTHONPATH=$ROOT/tests/export python3 -c 'import sys; from check_parquet import read
+rows = read(sys.argv[1])
+got = set(zip(rows["type"], rows["state"], rows["reason"], rows["other"]))
+sys.exit(0 if {("host", "blocked", "pipe", "planted"), ("host", "blocked", "sleep", None)} <= got else str(got))' "$T/tables/host.parquet" > "$T/rows" 2>&1 ||
+		fail "host.parquet: $(cat "$T/rows")"
 	kill "$PID_a"
 }
 
