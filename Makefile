@@ -34,9 +34,9 @@ LDLIBS_STATIC := -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lzstd -llz4 -lsqlit
 SRCS := $(sort $(shell find user -name '*.c'))
 OBJS := $(SRCS:%.c=$(OUTPUT)/%.o)
 LIB  := $(filter-out $(OUTPUT)/user/cli/main.o,$(OBJS))
-SKEL := $(OUTPUT)/cudatrace.skel.h
-HOST_SKEL := $(OUTPUT)/host.skel.h
-FILTERS_SKEL := $(OUTPUT)/filters.skel.h
+# The kernel side's objects: each bpf/NAME.bpf.c becomes NAME.skel.h, for user/source to include.
+BPF := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c))
+SKELS := $(BPF:%=$(OUTPUT)/%.skel.h)
 
 all: cudatrace
 
@@ -77,9 +77,8 @@ $(OUTPUT)/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CT_CPPFLAGS) $(CPPFLAGS) $(CT_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(patsubst %.c,$(OUTPUT)/%.o,$(wildcard user/source/bpf/bpf*.c)): $(SKEL)
-$(OUTPUT)/user/source/states/states.o: $(HOST_SKEL)
-$(OUTPUT)/user/source/bpf/filter_watch.o: $(FILTERS_SKEL)
+# They are there before user/source is compiled for the first time; from then on the compiler's lists say who includes which.
+$(filter $(OUTPUT)/user/source/%,$(OBJS)): | $(SKELS)
 $(OUTPUT)/user/source/built.o: CT_CPPFLAGS += -DCT_COMMIT='"$(COMMIT)"'
 $(OUTPUT)/user/source/built.o: $(OUTPUT)/commit
 # Made anew only when it would be another, so that `make -q` finds nothing to do.
@@ -104,20 +103,13 @@ $(OUTPUT)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h wire/*.h capture/*.h) vmlinux/
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
 
-$(SKEL): $(OUTPUT)/cudatrace.bpf.o
+$(SKELS): $(OUTPUT)/%.skel.h: $(OUTPUT)/%.bpf.o
 	$(call say,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name cudatrace_bpf > $@
-$(FILTERS_SKEL): $(OUTPUT)/filters.bpf.o
-	$(call say,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name filters_bpf > $@
-
-$(HOST_SKEL): $(OUTPUT)/host.bpf.o
-	$(call say,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name host_bpf > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
 # The other architecture's BPF objects: compiled, so that they stay compilable.
 bpf-arm64:
-	$(Q)for name in cudatrace filters host; do \
+	$(Q)for name in $(BPF); do \
 		$(CLANG) $(subst -D__TARGET_ARCH_$(BPFARCH),-D__TARGET_ARCH_arm64,$(subst vmlinux/$(ARCH),vmlinux/aarch64,$(BPF_CFLAGS))) \
 			-c -o $(OUTPUT)/$$name-arm64.bpf.o bpf/$$name.bpf.c || exit 1; \
 	done

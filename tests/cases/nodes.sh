@@ -200,3 +200,19 @@ sys.stdin.read()
 	one_window 'one of three' "${PIDS[0]}"
 	says "no thread of process ${PIDS[1]} was found at a safe point"
 }
+
+# A call that is under way while the agent leaves: CUPTI has told of its work already, and its begin and end say that it is not of this trace.
+case_nodes_ends_in_call() {
+	local i
+	PIDS=()
+	STANDIN_CUPTI=lasts:30000 "$NODE_WORK" -- -1 loop > "$T/work" 2>&1 < /dev/null &
+	PIDS+=($!)
+	wait_for 5 grep -q libcuda.so "/proc/${PIDS[0]}/maps"
+	for i in 1 2 3 4 5; do
+		ct_json --gpu -d 0.2 -p "${PIDS[0]}"
+		ok_rc
+		! grep -q 'without their call' "$T/err" || fail "$i: $(tail -n 1 "$T/err")"
+		says ', 0 lost(;.*)?$'
+	done
+	end_node
+}

@@ -355,6 +355,11 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	if (!t->ring)
 		err = open_writer(t, t->file->path);
+	if (!err && t->file->rotate && !writer_is_regular(t->writer)) {
+		msg_error("--rotate gives the file other names, and %s is not a regular file",
+			  t->file->path);
+		err = -EINVAL;
+	}
 	return err ? -EINVAL : 0; /* the reason has been reported */
 }
 

@@ -139,5 +139,9 @@ static inline bool source_paused(const bool *paused)
 }
 
 extern const struct source_ops source_bpf, source_replay;
+/* Those that add to the calls. */
+#define A(name, takes_part) extern const struct source_ops source_##name;
+#include "added.def"
+#undef A
 
 #endif

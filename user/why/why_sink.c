@@ -48,7 +48,7 @@ static int why_sink_close(struct sink *s, const struct sink_end *end)
 
 	if (!s->priv)
 		return 0;
-	p.parts = why_finish(s->priv, &p.n);
+	p.parts = why_finish(s->priv, end->losses.holes, &p.n);
 	if (p.parts) {
 		if (how->json)
 			why_print_json(s->opts->out, &p);
@@ -68,7 +68,7 @@ static int why_sink_close(struct sink *s, const struct sink_end *end)
 
 static const char *why_sink_name_at(unsigned int i)
 {
-	return i < WHY_KINDS ? why_word((enum why_kind)i) : NULL;
+	return i < WHY_WORK ? why_word((enum why_kind)i) : NULL;
 }
 
 static int why_sink_check_condition(const char *option, const char *text)

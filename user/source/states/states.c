@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * states.c - see states.h. Threads are watched by the kernel side. What is done here is what only user
- * space can do: to find Python in each process that has a watched thread, and to give each watched
- * thread a clock by which it is sampled.
+ * states.c - the source of host states: why threads are off the CPU, and where they are while they are on it.
+ * It takes what bpf/host.bpf.c sends and makes CT_HOST_SEGMENT records of it, each behind the CT_PY_STACK or
+ * CT_USER_STACK from which the resolve stage gets its stack.
+ *
+ * The kernel side watches the threads. This file does what only user space can do: it finds Python in each
+ * process that has a watched thread, and gives each watched thread a clock by which it is sampled.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -27,10 +30,11 @@
 #include "../bpf/ring.h"
 #include "../host.h"
 #include "../python_seek.h"
+#include "../source.h"
 #include "host.skel.h"
-#include "states.h"
 #include "states_record.h"
 
+#define STATES_HZ 199		/* samples a second of a thread that is on the CPU */
 #define CLOCKS_MAX 4096		/* threads that are sampled at a time */
 #define OWNERS_MAX 1024		/* processes in which Python is looked for */
 #define BYTES (1 << 16)		/* of records that are taken at once */

@@ -453,8 +453,19 @@ int safe_place_new(const struct safe_place *p, struct safe_place *made, bool fol
 	return fd;
 }
 
+/* Is it something that no rename may touch? */
+static bool stays(int dir, const char *name)
+{
+	struct stat st;
+
+	return !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && !S_ISREG(st.st_mode) &&
+	       !S_ISDIR(st.st_mode);
+}
+
 int safe_place_rename(const struct safe_place *from, const char *name)
 {
+	if (stays(from->dir, from->name) || stays(from->dir, name))
+		return -EEXIST;
 	return renameat(from->dir, from->name, from->dir, name) < 0 ? -errno : 0;
 }
 

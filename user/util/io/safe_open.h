@@ -48,7 +48,9 @@ int safe_place_open(const struct safe_place *, const char *said, const struct st
  * other, or -errno. */
 int safe_place_new(const struct safe_place *, struct safe_place *made, bool folder,
 		   const char *said, const struct stat *old);
-/* Gives it another name in its folder; what has that name is no more. Returns 0 or -errno. */
+/* Gives it another name in its folder; what has that name is no more. Only a regular file or a folder
+ * is moved, and only onto one, or onto nothing: a device, a pipe or a link stays, whoever asks for it.
+ * Returns 0 or -errno; -EEXIST: it would have been one of these. */
 int safe_place_rename(const struct safe_place *, const char *name);
 void safe_place_close(struct safe_place *);
 /* The capability that this needs; 0: nobody has called sudo. */
