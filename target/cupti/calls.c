@@ -431,6 +431,7 @@ static void call_leaves(const struct func *fn, int domain, uint32_t cbid,
 
 /* ---- only correlations ---- */
 
+/* Also while the agent leaves: the work of a call that was under way then is on its way, and belongs to it. */
 static void cause_only(const struct func *fn, const struct cupti_call *data)
 {
 	if (!data->data)
@@ -576,6 +577,11 @@ static void callback(int domain, uint32_t cbid, const void *data, int life)
 	}
 	if (call->site != CUPTI_SITE_EXIT)
 		return;
+	if (life == STOPPING && cbid < FUNCS_MAX) {
+		fn = &agent.funcs[domain][cbid];
+		if (fn->flags & AGENT_F_CAUSE && !(fn->flags & AGENT_F_CALL))
+			cause_only(fn, call);
+	}
 	if (atomic_load_explicit(&agent.finalize, memory_order_relaxed))
 		maybe_finalize();
 	else if (atomic_load_explicit(&agent.kernels_asked, memory_order_relaxed))

@@ -170,8 +170,7 @@ static void say_holder(const char *name)
 {
 	link_say(MEET_ERROR,
 		 "process %u: another profiler%s%s holds CUPTI, which has one user at a time: "
-		 "device work is not shown; "
-		 "end that profiler first",
+		 "device work is not shown; end that profiler first",
 		 agent.pid, name && *name ? " named " : "", name ? name : "");
 }
 
@@ -225,8 +224,7 @@ static int subscribe(void)
 	if (r == CUPTI_UNKNOWN || r == CUPTI_NOT_INITIALIZED)
 		link_say(MEET_ERROR,
 			 "process %u: CUPTI finds no CUDA driver (%s): device work is not shown; "
-			 "is the NVIDIA driver "
-			 "installed, and does its version fit %s?",
+			 "is the NVIDIA driver installed, and does its version fit %s?",
 			 agent.pid, library_error(r), c->path);
 	else
 		link_say(MEET_ERROR, "process %u: CUPTI refuses (%s): device work is not shown",
@@ -373,8 +371,7 @@ static int busy(void)
 {
 	link_say(MEET_ERROR,
 		 "process %u: the program itself uses CUPTI, or has used it: CUPTI is left to it, "
-		 "so "
-		 "that its own profile is complete, and device work is not shown",
+		 "so that its own profile is complete, and device work is not shown",
 		 agent.pid);
 	return -EBUSY;
 }

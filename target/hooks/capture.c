@@ -77,7 +77,7 @@ static __thread __u64 self_ring __attribute__((tls_model("initial-exec")));
 
 static __u64 now(void)
 {
-	struct timespec ts;
+	struct timespec ts = { 0 };
 
 #if defined(__x86_64__)
 	if (flags & HOOKS_S_TSC)

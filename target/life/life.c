@@ -190,9 +190,8 @@ void hooks_finish(int err)
 		talk_say(MEET_WARN,
 			 "process %d: its hooks could not be removed (%s): its code stays changed, "
 			 "which does nothing but take it some nanoseconds a call; a later trace of "
-			 "it "
-			 "with --source=hooks removes them, if the process may write to its code "
-			 "then",
+			 "it with --source=hooks removes them, if the process may write to its "
+			 "code then",
 			 (int)hooks_pid, strerror(failed ? -failed : EACCES));
 	if (left.inside)
 		talk_say(MEET_VERB,
@@ -209,11 +208,8 @@ void hooks_finish(int err)
 	if (thread_ends.to_share)
 		talk_say(MEET_WARN,
 			 "process %d: it makes a child that shares its memory (clone() with "
-			 "CLONE_VM), "
-			 "and "
-			 "hooks cannot tell the two apart: its hooks were removed first, and its "
-			 "calls "
-			 "are not shown from now on",
+			 "CLONE_VM), and hooks cannot tell the two apart: its hooks were removed "
+			 "first, and its calls are not shown from now on",
 			 (int)hooks_pid);
 	if (thread_ends.sandboxed)
 		talk_say(MEET_WARN,
@@ -230,8 +226,8 @@ void hooks_finish(int err)
 	else if (thread_ends.no_clock)
 		talk_say(MEET_WARN,
 			 "process %d: it forbids a thread to take times (prctl(PR_SET_TSC), or "
-			 "seccomp): its "
-			 "hooks were removed first, and its calls are not shown from now on",
+			 "seccomp): its hooks were removed first, and its calls are not shown from "
+			 "now on",
 			 (int)hooks_pid);
 	talk_bye(err, (__u32)left.kept_bytes);
 	talk_close();

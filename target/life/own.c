@@ -36,6 +36,7 @@
 #define DLMOPEN_COOKIE (~0u - 9)
 #define SETRLIMIT_COOKIE (~0u - 10)
 #define PRLIMIT_COOKIE (~0u - 11)
+/* NOLINTNEXTLINE(misc-redundant-expression): that both are the same is what is asserted */
 _Static_assert(OWN_COOKIES == PRLIMIT_COOKIE, "the smallest of these cookies");
 
 /* ---- what a call means ---- */
@@ -127,7 +128,7 @@ struct own_call own_call(__u32 id, const struct hook_regs *r)
 /* Returns how many threads the process has; 0: that is not known. */
 static unsigned long thread_count(void)
 {
-	struct stat s;
+	struct stat s = { 0 };
 
 	if (sys_call(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task", (long)&s, 0, 0, 0) ||
 	    s.st_nlink < 2)

@@ -29,6 +29,7 @@
  *   unended       the first kernel never ends: until it is forced, no buffer is given back
  *   fragile       the kind of kernels, enabled again by a thread that has not launched the last one, gives
  *                 none any more until CUPTI is ended, as the real one does now and then in a busy program
+ *   lasts:US      a call of the driver lasts so long after its work was given to the device
  *   once          the kind of kernels, enabled again before CUPTI was ended, is refused
  *   deaf          callbacks are refused
  *   bufferless    functions for buffers are refused
@@ -722,6 +723,8 @@ static uint64_t watch(bool driver, const char *name, void *code, uint64_t *regs,
 	ret = invoke(code, regs, stack);
 	if (driver && !(uint32_t)ret)
 		device_work(name, r, stack, began);
+	if (driver && knob("lasts"))
+		usleep((useconds_t)knob("lasts"));
 	if (IS(cudaStreamBeginCapture))
 		nnodes = 0;
 	if (IS(cudaStreamBeginCapture) || IS(cudaStreamEndCapture))

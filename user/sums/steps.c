@@ -202,7 +202,7 @@ static struct steps_of *proc_get(struct steps *s, const struct event *ev)
 	return p;
 }
 
-static enum overlap_class class_of(const struct event *ev)
+enum overlap_class steps_class(const struct event *ev)
 {
 	uint32_t kinds = 1u << CT_SCOPE_COLLECTIVE;
 	bool known;
@@ -257,7 +257,7 @@ static int add_work(struct steps *s, const struct event *ev)
 	*w = (struct work){ .start_ns = h->start_ns,
 			    .end_ns = h->end_ns,
 			    .pid = h->pid,
-			    .class = (uint8_t)class_of(ev),
+			    .class = (uint8_t)steps_class(ev),
 			    .kernel = h->kind == CT_KERNEL };
 	add_product(s, p, w, ev);
 	w->name = steps_name_of(s, ev->kernel		? ev->kernel->brief

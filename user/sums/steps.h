@@ -58,6 +58,9 @@ struct steps_of {
  * `ns` together; negative: not known. */
 double steps_use(const struct steps_of *, double least_ns, uint64_t ns);
 
+/* What device work does. */
+enum overlap_class steps_class(const struct event *);
+
 struct steps;
 #define STEPS_MAX 4194304
 /* name: a glob that steps' ranges match; NULL: by all there is. max: pieces of device work; a
