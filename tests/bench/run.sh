@@ -164,6 +164,27 @@ for way in bare probes hooks; do
 done
 at_most "a library that is loaded by hooks" "$us" 2000 us
 
+echo "== what a package of Python takes to be imported by hooks, in turns with the same without a tracer (goal 1.15 times)"
+python=${PYTHON:-python3}
+for package in torch tensorflow jax cupy numba; do
+	if ! "$python" -c "import $package" 2> /dev/null; then
+		echo "import $package: $python has no such package (PYTHON is another one)"
+		continue
+	fi
+	: > "$tmp/import.ratio"
+	for ((i = 0; i < 15; i++)); do
+		begin=$(date +%s%N)
+		"${fifo[@]}" "$python" -c "import $package" 2> "$tmp/err"
+		between=$(date +%s%N)
+		"${fifo[@]}" "$ct" record -q --source=hooks -o "$tmp/import" -- "$python" -c "import $package" 2> "$tmp/err"
+		ratio $(($(date +%s%N) - between)) $((between - begin)) >> "$tmp/import.ratio"
+		echo >> "$tmp/import.ratio"
+	done
+	printf '%-58s ratio %s (quartiles %s to %s)\n' "import $package, hooks" "$(median < "$tmp/import.ratio")" \
+		"$(sort -n "$tmp/import.ratio" | sed -n 4p)" "$(sort -n "$tmp/import.ratio" | sed -n 12p)"
+	at_most "import $package by hooks" "$(median < "$tmp/import.ratio")" 1.15
+done
+
 echo "== cost to the target, $rounds interleaved rounds of $calls calls, $(basename "$lib")"
 cost "cudaGetDevice, table to a file" 1.25 cudaGetDevice --keep-chatty
 cost "cudaMemcpy, table to a file" 1.25 cudaMemcpy

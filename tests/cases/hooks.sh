@@ -1370,6 +1370,48 @@ END
 	says '^cudatrace: 3 calls, 0 lost$'
 }
 
+# The loader maps a library, then what it needs, and fills in their slots only then: calls through these are seen, of the first
+# library that the program loads and of a later one.
+case_hooks_needed_library() { # undisturbed
+	local i
+	with_hooks
+	# a function that has no room for a jump
+	if [ "$(uname -m)" = x86_64 ]; then i='xor %eax, %eax'; else i='mov w0, #0'; fi
+	gcc -shared -Wl,-soname,libshort.so -o "$T/libshort.so" -x assembler - << END
+.text
+.globl cudaFree
+.type cudaFree, %function
+cudaFree:
+ $i
+ ret
+.size cudaFree, . - cudaFree
+.section .note.GNU-stack,"",%progbits
+END
+	for i in 1 2; do
+		echo "int cudaFree(void *); int inner$i(void) { return cudaFree(0); }" |
+			gcc -shared -fPIC -O1 -Wl,-z,now,-soname,libinner$i.so,-rpath,"$T" -o "$T/libinner$i.so" -x c - -L"$T" -lshort
+		echo "int inner$i(void); int call(void) { return inner$i(); }" |
+			gcc -shared -fPIC -O1 -Wl,-z,now,-rpath,"$T" -o "$T/outer$i.so" -x c - -L"$T" -linner$i
+	done
+	gcc -O1 -o "$T/loads" -x c - -L"$T" -Wl,--no-as-needed,-rpath,"$T" -lshort -ldl << 'END'
+#include <dlfcn.h>
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		void *library = dlopen(argv[i], RTLD_NOW);
+		int (*call)(void) = library ? (int (*)(void))dlsym(library, "call") : 0;
+
+		if (!call || call() || call() || call())
+			return 1;
+	}
+	return 0;
+}
+END
+	ct --source=hooks -o "$T/rows" -- "$T/loads" "$T/outer1.so" "$T/outer2.so"
+	ok_rc
+	expect "rows of two libraries" "$(grep -c cudaFree "$T/rows")" 6
+}
+
 # Where a library was another one is mapped: its code is not taken for the first one's, from which somebody took the hooks.
 case_hooks_another_library_in_its_place() { # undisturbed
 	with_hooks
