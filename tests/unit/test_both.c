@@ -242,7 +242,7 @@ static void test_ended(void)
 	}
 }
 
-/* Nobody waits longer than a second for the one that is behind. */
+/* No record waits longer than a second for the source that is behind. */
 static void test_late(void)
 {
 	begin(false);

@@ -11,7 +11,7 @@
 
 #define U(x) ((uint64_t)(x))
 
-/* As cublasLtMatrixLayoutInit() of cuBLASLt 12.1, 12.9 and 13.1 writes it. */
+/* The layout that cublasLtMatrixLayoutInit() of cuBLASLt 12.1, 12.9 and 13.1 writes. */
 static void layout(uint64_t words[8], uint32_t type, uint64_t rows, uint64_t cols, uint32_t batch)
 {
 	memset(words, 0, 64);
@@ -159,8 +159,8 @@ static void test_peaks(void)
 	}
 }
 
-/* Of many processes, one after the other, the newest have their devices, and so has one that runs all the time; one
- * with a number that was used before has only its own. */
+/* Many processes come one after the other: the newest have their devices, and so has one that
+ * runs all the time. A process whose number was used before has only its own devices. */
 static void test_peaks_of_many(void)
 {
 	struct ct_device d = { .h = { .size = sizeof(d), .kind = CT_DEVICE },

@@ -21,7 +21,10 @@
 #include "../pids.h"
 #include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 
-#define PID_LINKS_MAX 8
+/* Links for single processes: to take one off, the kernel visits the memory of each process that has the file, for each
+ * function, so n processes take n * n visits; and a call of each goes through n links. */
+#define PID_LINKS_MAX 2
+#define PID_LINKS_APART 8     /* where others record the calls of further processes */
 #define DESCRIPTORS_MAX 65536 /* whatever the limit of open files is */
 #define DESCRIPTORS_KEPT 1024
 
@@ -58,7 +61,8 @@ static bool want_pid_links(const struct bpf_source *b)
 {
 	char status[4096];
 
-	if (!b->npids || b->npids > PID_LINKS_MAX || b->plan->follow)
+	if (!b->npids || b->npids > (b->plan->apart ? PID_LINKS_APART : PID_LINKS_MAX) ||
+	    b->plan->follow)
 		return false;
 	for (int i = 0; i < b->npids; i++) {
 		if (host_status(b->plan->pids[i], status, sizeof(status)) ||
