@@ -981,6 +981,16 @@ bool capture_is_sandboxed(void)
 	return is_sandboxed();
 }
 
+__u64 capture_filters(void)
+{
+	return __atomic_load_n(__atomic_load_n(&filtered, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+}
+
+bool capture_is_watched(void)
+{
+	return __atomic_load_n(&filtered, __ATOMIC_RELAXED) != &no_word;
+}
+
 void capture_watches(const __u64 *word)
 {
 	__atomic_store_n(&filtered, word ? word : &no_word, __ATOMIC_RELEASE);

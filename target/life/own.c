@@ -180,11 +180,13 @@ static long number_of(const char *status, const char *word)
 	return at ? strtol(at + strlen(word), NULL, 10) : 0;
 }
 
-/* How much a thread is restricted: 0: not at all. Linux before 5.9 does not say how many filters there are. */
-static long restricted(int tasks, const char *thread)
+/* How much a thread is restricted: 0: not at all. Linux before 5.9 does not say how many filters there are. Sets
+ * *strict if it is in seccomp's strict mode. */
+static long restricted(int tasks, const char *thread, bool *strict)
 {
 	char path[64], status[4096];
 	ssize_t n;
+	long mode;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/status", thread);
@@ -194,10 +196,19 @@ static long restricted(int tasks, const char *thread)
 	n = read(fd, status, sizeof(status) - 1);
 	close(fd);
 	status[n > 0 ? n : 0] = '\0';
-	return number_of(status, "\nSeccomp:") + number_of(status, "\nSeccomp_filters:");
+	mode = number_of(status, "\nSeccomp:");
+	*strict |= mode == SECCOMP_MODE_STRICT;
+	return mode + number_of(status, "\nSeccomp_filters:");
 }
 
-bool own_finds_filters(int most)
+bool own_is_restricted(void)
+{
+	bool strict = false;
+
+	return restricted(AT_FDCWD, "/proc/thread-self", &strict) != 0;
+}
+
+bool own_finds_filters(int most, bool *strict)
 {
 	static long place; /* where the next look begins */
 	DIR *tasks = opendir("/proc/self/task");
@@ -209,12 +220,12 @@ bool own_finds_filters(int most)
 	if (!tasks)
 		return false;
 	snprintf(thread, sizeof(thread), "%ld", sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0));
-	own = restricted(dirfd(tasks), thread);
+	own = restricted(dirfd(tasks), thread, strict);
 	snprintf(thread, sizeof(thread), "%ld", sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0));
-	found = restricted(dirfd(tasks), thread) > own;
+	found = restricted(dirfd(tasks), thread, strict) > own;
 	seekdir(tasks, place);
 	for (int i = 0; i < most && !found && (d = readdir(tasks)) != NULL; i++)
-		found = d->d_name[0] != '.' && restricted(dirfd(tasks), d->d_name) > own;
+		found = d->d_name[0] != '.' && restricted(dirfd(tasks), d->d_name, strict) > own;
 	place = d ? telldir(tasks) : 0;
 	closedir(tasks);
 	return found;

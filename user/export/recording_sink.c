@@ -436,9 +436,11 @@ static int trace_close(struct sink *s, const struct sink_end *end)
 		fputc('\n', stderr);
 	err = recording_sink_finish(t, end);
 	if (t->ring && ring_buf_crowded(t->ring))
-		msg_warn("%llu records younger than --last were dropped because memory was full; "
+		msg_warn("%llu record%s younger than --last %s dropped because memory was full; "
 			 "raise --max-size",
-			 (unsigned long long)ring_buf_crowded(t->ring));
+			 (unsigned long long)ring_buf_crowded(t->ring),
+			 ring_buf_crowded(t->ring) == 1 ? "" : "s",
+			 ring_buf_crowded(t->ring) == 1 ? "was" : "were");
 	dropped = t->defs ? defs_dropped(t->defs) : t->ring ? ring_buf_unnamed(t->ring) : 0;
 	if (dropped)
 		msg_warn("%llu names, stacks and frames were too many to keep: they are missing in "

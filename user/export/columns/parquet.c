@@ -157,7 +157,8 @@ static bool tells_info(struct parquet *p, const struct event *ev)
 
 static int parquet_event(struct sink *s, const struct event *ev)
 {
-	uint32_t n = columns_rows(ev);
+	/* what threads waited for has rows in no other table of rows: there would be too many */
+	uint32_t n = ev->rec->kind == CT_HOST_SEGMENT ? 1 : columns_rows(ev);
 	struct parquet *p = s->priv;
 	int err = 0;
 

@@ -356,9 +356,12 @@ static int put_evented(struct speedscope *s, const struct sink_opts *o)
 static void notes(const struct speedscope *s)
 {
 	if (s->left_out)
-		msg_note("speedscope: %llu calls and pieces of device work are left out: there is "
-			 "room for %u; choose some by time or with -e",
-			 (unsigned long long)s->left_out, SPANS_MAX);
+		msg_note("speedscope: %llu %s left out: there is room for %u; choose some by time "
+			 "or with -e",
+			 (unsigned long long)s->left_out,
+			 s->left_out == 1 ? "call or piece of device work is"
+					  : "calls and pieces of device work are",
+			 SPANS_MAX);
 }
 
 static int speedscope_close(struct sink *sink, const struct sink_end *end)
