@@ -1039,27 +1039,7 @@ only probes see its calls: run as root, with --source=probes"
 # A program that may not write to its own code.
 case_hooks_barred() { # undisturbed
 	with_hooks
-	gcc -shared -fPIC -o "$T/bar.so" -x c - << 'END'
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-__attribute__((constructor)) static void bar(void)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwrite64, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
-}
-END
+	barring # both.sh
 	LD_PRELOAD=$T/bar.so target a queries 20
 	rc=0
 	"$CUDATRACE" --source=hooks -p "$PID_a" -d 5 -o "$T/rows" 2> "$T/err" || rc=$?
