@@ -49,7 +49,6 @@ LEVELS = """
     cli
 """.strip().split('\n')
 COMMANDS = 'advise compare mem stat top why serve stuck'.split()
-SKELETONS = ('user/source/bpf', 'user/source/states')
 SHARED_BY_EXPORTS = ('user/export', 'user/export/slice')
 
 MAY_INCLUDE = {
@@ -68,9 +67,9 @@ MAY_INCLUDE = {
     'user/api/layers': 'user/util wire',
     'user/cli': 'user/cli/options user/compare user/event user/event/holes user/flow user/nccl user/proc user/render '
                 'user/request user/resolve/names user/session user/source user/source/agent user/source/both '
-                'user/source/counters user/source/discover user/source/hooks user/source/inject user/source/nvtx '
-                'user/source/probe user/source/states user/stat user/stuck user/sums user/top user/trace user/util user/util/io '
-                'user/util/option user/util/self user/util/table user/util/whole wire',
+                'user/source/counters user/source/discover user/source/hooks user/source/inject user/source/probe user/stat '
+                'user/stuck user/sums user/top user/trace user/util user/util/io user/util/option user/util/self '
+                'user/util/table user/util/whole wire',
     'user/cli/options': 'user/api user/export/otlp user/flow user/proc user/request user/stages user/util user/util/io user/util/option wire',
     'user/compare': 'user/api user/render user/util user/util/io user/util/table',
     'user/event': 'user/api user/util user/util/table wire',
@@ -132,6 +131,8 @@ MAY_INCLUDE = {
     'user/stat': 'user/event/holes user/event/memory user/flow user/render user/sums user/util user/util/io user/util/option user/util/table',
     'user/stuck': 'user/api user/event user/flow user/nccl user/proc user/request user/resolve/stacks user/session user/source '
                   'user/source/bpf user/stages user/util user/util/io user/util/option user/util/table wire',
+    'user/stuck/hang': 'user/findings user/flow user/nccl user/proc user/resolve/stacks user/source user/source/bpf user/stuck '
+                       'user/trace user/util user/util/io user/util/option user/util/table',
     'user/sums': 'user/api user/event user/event/holes user/event/scopes user/util user/util/table wire',
     'user/top': 'user/api user/event user/flow user/sums user/util user/util/io user/util/option user/util/table',
     'user/trace': 'user/event user/util user/util/io user/util/table user/util/whole wire',
@@ -185,7 +186,7 @@ def forbidden(room, other):
     """Which rule says that no file of one folder includes one of the other, or None."""
     here, there = border(room), border(other)
     if other == 'skeleton':
-        return None if room in SKELETONS else 'what is built of bpf/ is known to user/source/bpf and user/source/states alone'
+        return None if room.startswith('user/source') else 'what is built of bpf/ is known to user/source alone'
     if here != there and there not in BORDERS[here].split():
         return 'a side of a border knows the others by wire/'
     if here != 'user':
@@ -208,7 +209,7 @@ def forbidden(room, other):
     return None
 
 
-FORBIDDEN = ('a side of a border knows the others by wire/', 'what is built of bpf/ is known to user/source/bpf and user/source/states alone',
+FORBIDDEN = ('a side of a border knows the others by wire/', 'what is built of bpf/ is known to user/source alone',
              'util knows no word of the domain', 'nothing includes the session or a command', 'two sinks do not know each other',
              'sinks know no source', 'a source sees the options only as the capture plan', 'no room includes one above it')
 

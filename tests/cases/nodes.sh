@@ -200,3 +200,34 @@ sys.stdin.read()
 	one_window 'one of three' "${PIDS[0]}"
 	says "no thread of process ${PIDS[1]} was found at a safe point"
 }
+
+# A call that is under way while the agent leaves: CUPTI has told of its work already, and its begin and end say that it is not of this trace.
+case_nodes_ends_in_call() {
+	local i
+	PIDS=()
+	STANDIN_CUPTI=lasts:30000 "$NODE_WORK" -- -1 loop > "$T/work" 2>&1 < /dev/null &
+	PIDS+=($!)
+	wait_for 5 grep -q libcuda.so "/proc/${PIDS[0]}/maps"
+	for i in 1 2 3 4 5; do
+		ct_json --gpu -d 0.2 -p "${PIDS[0]}"
+		ok_rc
+		! grep -q 'without their call' "$T/err" || fail "$i: $(tail -n 1 "$T/err")"
+		says ', 0 lost(;.*)?$'
+	done
+	end_node
+}
+
+# The links of many processes are not one set for each: it would take the kernel long to take them off, and each call would go through all.
+case_nodes_links() {
+	local n links=()
+	for n in 3 4; do
+		node $n -p 1 -- -1 loop
+		ct_json -v -d 0.2 -p "$ALL"
+		ok_rc
+		end_node
+		[[ $(grep ' links$' "$T/err") =~ by\ ([0-9]+)\  ]] || skip "no links here: another kind of probe"
+		links+=("${BASH_REMATCH[1]}")
+		expect "$n: processes" "$(sed -nE 's/^\{"type":"call".*"pid":([0-9]+),.*/\1/p' "$T/out" | sort -u | wc -l)" "$n"
+	done
+	expect "links" "${links[0]}" "${links[1]}"
+}

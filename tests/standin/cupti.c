@@ -29,6 +29,11 @@
  *   unended       the first kernel never ends: until it is forced, no buffer is given back
  *   fragile       the kind of kernels, enabled again by a thread that has not launched the last one, gives
  *                 none any more until CUPTI is ended, as the real one does now and then in a busy program
+ *   lasts:US      a call of the driver lasts so long after its work was given to the device
+ *   once          the kind of kernels, enabled again before CUPTI was ended, is refused
+ *   deaf          callbacks are refused
+ *   bufferless    functions for buffers are refused
+ *   cut           a buffer cannot be read behind its first record
  *   late:MS       so long after its kind is disabled the record of a kernel comes that was in flight
  *   empty         asks for buffers until it gets none, as if the program were very busy
  *   nvtx          it has header-only NVTX 3, as the real one
@@ -718,6 +723,8 @@ static uint64_t watch(bool driver, const char *name, void *code, uint64_t *regs,
 	ret = invoke(code, regs, stack);
 	if (driver && !(uint32_t)ret)
 		device_work(name, r, stack, began);
+	if (driver && knob("lasts"))
+		usleep((useconds_t)knob("lasts"));
 	if (IS(cudaStreamBeginCapture))
 		nnodes = 0;
 	if (IS(cudaStreamBeginCapture) || IS(cudaStreamEndCapture))
@@ -848,6 +855,8 @@ API(cuptiEnableCallback, uint32_t enable, void *subscriber, int domain, uint32_t
 {
 	if (subscriber != &subscribed || domain > 6 || cbid >= IDS)
 		return CUPTI_INVALID_PARAMETER;
+	if (knob("deaf"))
+		return CUPTI_NOT_INITIALIZED;
 	enabled[domain][cbid] = (uint8_t)enable;
 	return 0;
 }
@@ -879,7 +888,7 @@ API(cuptiGetCallbackName, int domain, uint32_t cbid, const char **name)
 API(cuptiActivityRegisterCallbacks, cupti_request r, cupti_complete c)
 {
 	PUSHES();
-	if (among)
+	if (among || knob("bufferless"))
 		return CUPTI_UNKNOWN;
 	if (!r || !c)
 		return CUPTI_INVALID_PARAMETER; /* so nobody can take them back */
@@ -894,6 +903,8 @@ static int enable(int kind, bool dump)
 		return CUPTI_INVALID_PARAMETER;
 	if (!see_calls()) /* also if nobody has subscribed */
 		return CUPTI_UNKNOWN;
+	if (kind == CUPTI_KIND_KERNEL && knob("once") && ended_kernels)
+		return CUPTI_NOT_INITIALIZED;
 	kinds[kind] = 1;
 	if (kind == CUPTI_KIND_KERNEL && knob("fragile") && ended_kernels &&
 	    atomic_load(&launcher) != (int)syscall(SYS_gettid))
@@ -1014,6 +1025,8 @@ static int next(uint8_t *b, size_t valid, void **record)
 	}
 	if (at >= b + valid)
 		return CUPTI_MAX_LIMIT_REACHED;
+	if (*record && knob("cut"))
+		return CUPTI_UNKNOWN;
 	*record = at;
 	return 0;
 }

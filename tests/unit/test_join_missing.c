@@ -275,6 +275,7 @@ static void test_began(void)
 		uint64_t cause_ns, work_ns;   /* cause_ns 0: the cause never came */
 		bool captured, called, after; /* a call around it; one behind it */
 		bool shown;
+		bool second; /* CUPTI saw an earlier call of the thread, which had no work */
 	} cases[] = {
 		{ "before", 499 * MS, 600 * MS, true, false, true, false },
 		{ "before, without its cause", 0, 499 * MS, true, false, true, false },
@@ -285,7 +286,10 @@ static void test_began(void)
 		{ "the call was under way", 501 * MS, 600 * MS, true, false, true, false },
 		{ "the call was under way, alone", 501 * MS, 600 * MS, true, false, false, false },
 		{ "of a function that is not seen", 501 * MS, 600 * MS, false, false, true, true },
-		{ "lost later", 800 * MS, 900 * MS, true, false, true, true },
+		{ "the same, and the thread had no processor", 800 * MS, 900 * MS, true, false,
+		  true, false },
+		{ "lost within", 800 * MS, 900 * MS, true, false, true, true, true },
+		{ "lost later", 1600 * MS, 1700 * MS, true, false, true, true },
 	};
 	int func = row("cudaLaunchKernel");
 
@@ -300,6 +304,8 @@ static void test_began(void)
 		if (cases[i].called)
 			give_call(j, "cudaLaunchKernel", 10, 11, cases[i].cause_ns - US,
 				  cases[i].cause_ns + 2 * US);
+		if (cases[i].second)
+			give_cause(j, 10, 11, 76, began + US, began + 2 * US);
 		if (cases[i].cause_ns)
 			give_cause(j, 10, 11, 77, cases[i].cause_ns, cases[i].cause_ns + US);
 		if (cases[i].after)
@@ -451,7 +457,7 @@ static int give_taken(struct join *j, uint32_t pid, uint64_t from_ms, uint64_t u
 	return give(j, &hole);
 }
 
-/* Nobody waits for what has no record because the process profiles itself. */
+/* Nothing waits for work that has no record because the process profiles itself. */
 static void test_awaited_taken(void)
 {
 	struct taker t;

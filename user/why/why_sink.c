@@ -98,7 +98,6 @@ static const struct option_set options = OPTION_SET(rows);
 
 const struct sink_ops sink_why = {
 	.name = "why",
-	.help = "where the time goes in which a GPU has nothing to do, at the end",
 	.options = &options,
 	.wants = why_wants,
 	.open = why_sink_open,

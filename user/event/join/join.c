@@ -405,17 +405,20 @@ static void look(struct join *j, const struct ct_work *w, struct found *f)
 
 /* ---- the window ---- */
 
-/* The first call of a thread may have been under way when the window began: its entry was before that, and
- * CUPTI saw it a moment later. */
-#define ENTRY_NS 100000000ULL
+/* One call of each thread may have been under way when the window began: it was entered before that, and CUPTI
+ * saw it begin later: a moment later, or when the thread had the processor again. So it is the first one that CUPTI
+ * saw of the thread since then, and it ended before the first one that has a record. */
+#define ENTRY_NS 1000000000ULL
 
 static bool was_under_way(struct join *j, const struct ct_work *w, const struct cause *c)
 {
 	const struct join_proc *p = join_procs_get(j->procs, w->h.pid);
+	uint32_t id = p ? join_procs_id(p, w->h.start_ns) : 0;
 
 	return p && j->began_ns && c->start_ns - j->began_ns < ENTRY_NS && j->captured &&
 	       c->func < CT_MAX_FUNCS && j->captured[c->func / 64] >> (c->func % 64) & 1 &&
-	       join_calls_first(j->calls, join_procs_id(p, w->h.start_ns), c->tid) > c->end_ns;
+	       join_calls_first_caused(j->calls, id, c->tid) == c->start_ns &&
+	       join_calls_first(j->calls, id, c->tid) > c->end_ns;
 }
 
 /* Says whether the call that asked for this work was not seen because the window had not begun yet, or
@@ -690,6 +693,13 @@ static int cause(struct join *j, const struct ct_cause *c)
 		j->causing[c->func / 64] |= 1ULL << (c->func % 64);
 		if (j->opts.no_calls && api_funcs[c->func].flags & API_GRAPH_LAUNCH)
 			join_procs_launch(p, &l);
+	}
+	if (j->began_ns && c->h.start_ns >= j->began_ns) {
+		int err = join_calls_caused(j->calls, join_procs_id(p, c->h.start_ns), c->h.tid,
+					    c->h.start_ns);
+
+		if (err)
+			return err;
 	}
 	return c->correlation ? join_causes_add(j->causes, join_procs_id(p, c->h.start_ns), c) : 0;
 }

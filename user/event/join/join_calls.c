@@ -24,6 +24,7 @@ struct thread {
 	struct thread *older, *newer; /* in the order of the threads' latest calls */
 	uint32_t process, tid;
 	uint32_t cap, first, n;
+	uint64_t caused_ns; /* when the first call began that CUPTI saw in the window; 0: none */
 	struct join_call *ring;
 };
 
@@ -353,6 +354,26 @@ uint64_t join_calls_first(struct join_calls *j, uint32_t process, uint32_t tid)
 	const struct thread *t = find(j, process, tid);
 
 	return t && t->n ? call_at(t, 0)->start_ns : UINT64_MAX;
+}
+
+int join_calls_caused(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t start_ns)
+{
+	struct thread *t = find(j, process, tid);
+
+	if (!t)
+		t = make(j, process, tid);
+	if (!t)
+		return -ENOMEM;
+	if (!t->caused_ns || start_ns < t->caused_ns)
+		t->caused_ns = start_ns;
+	return 0;
+}
+
+uint64_t join_calls_first_caused(struct join_calls *j, uint32_t process, uint32_t tid)
+{
+	const struct thread *t = find(j, process, tid);
+
+	return t && t->caused_ns ? t->caused_ns : UINT64_MAX;
 }
 
 size_t join_calls_bytes(const struct join_calls *j)

@@ -81,6 +81,10 @@ uint64_t join_calls_launched(const struct join_calls *, uint32_t process, uint64
 			     uint64_t to_ns);
 /* When the first call of the thread began that is remembered; UINT64_MAX: none is. */
 uint64_t join_calls_first(struct join_calls *, uint32_t process, uint32_t tid);
+/* Notes that CUPTI saw a call of the thread begin then. Returns 0 or -ENOMEM. */
+int join_calls_caused(struct join_calls *, uint32_t process, uint32_t tid, uint64_t start_ns);
+/* The earliest of these; UINT64_MAX: there is none. */
+uint64_t join_calls_first_caused(struct join_calls *, uint32_t process, uint32_t tid);
 size_t join_calls_bytes(const struct join_calls *);
 
 #endif

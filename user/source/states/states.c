@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * states.c - see states.h. Threads are watched by the kernel side. What is done here is what only user
- * space can do: to find Python in each process that has a watched thread, and to give each watched
- * thread a clock by which it is sampled.
+ * states.c - the source of host states: why threads are off the CPU, and where they are while they are on it.
+ * It takes what bpf/host.bpf.c sends and makes CT_HOST_SEGMENT records of it, each behind the CT_PY_STACK or
+ * CT_USER_STACK from which the resolve stage gets its stack.
+ *
+ * The kernel side watches the threads. This file does what only user space can do: it finds Python in each
+ * process that has a watched thread, and gives each watched thread a clock by which it is sampled.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -28,10 +31,11 @@
 #include "../bpf/ring.h"
 #include "../host.h"
 #include "../python_seek.h"
+#include "../source.h"
 #include "host.skel.h"
-#include "states.h"
 #include "states_record.h"
 
+#define STATES_HZ 199		/* samples a second of a thread that is on the CPU */
 #define CLOCKS_MAX 4096		/* threads that are sampled at a time */
 #define OWNERS_MAX 1024		/* processes in which Python is looked for */
 #define BYTES (1 << 16)		/* of records that are taken at once */
@@ -495,8 +499,11 @@ static void states_stop(struct source *src)
 	chains_each(&s->threads, link) end_thread(s, (struct thread *)link);
 	host_bpf__detach(s->skel);
 	if (s->unsampled)
-		msg_warn("at least %llu threads were not sampled: which code of theirs ran is not "
-			 "known",
+		msg_warn(s->unsampled == 1
+				 ? "at least %llu thread was not sampled: which code of it ran is "
+				   "not known"
+				 : "at least %llu threads were not sampled: which code of theirs "
+				   "ran is not known",
 			 (unsigned long long)s->unsampled);
 	if (s->left_out)
 		msg_warn("%d processes at a time are looked at: stacks of others are not known",
