@@ -188,7 +188,7 @@ struct sink_wants {
 
 struct sink;
 struct sink_ops {
-	const char *name, *help;
+	const char *name;
 	/* The sink's own options: rows of the command line, defined in the sink's own file;
 	 * NULL: none. */
 	const struct option_set *options;
