@@ -19,6 +19,9 @@ out=.output
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"; kill $(jobs -p) 2>/dev/null || true' EXIT
 . tests/bench/goals.sh
+# A tracer of the whole machine would disturb tests that run beside this one.
+# shellcheck source=tests/machine.sh disable=SC1091
+. tests/machine.sh
 
 lib=
 for f in "${CUDA_HOME:-/usr/local/cuda}"/lib64/libcudart.so.1[0-9]; do
@@ -54,15 +57,20 @@ with_empty() { # [-e] FUNCTION PROBED...: -e: the entry alone
 
 start_tracer() { # [COMMAND] ARGS: in the background, ready when this returns
 	local command=()
+	[[ " $* " = *" -p "* ]] || machine_take alone
 	[[ $1 = -* ]] || { command=("$1"); shift; }
-	"$ct" "${command[@]}" -v "$@" 2>"$tmp/err" &
+	"$ct" "${command[@]}" -v "$@" 2>"$tmp/err" 9>&- &
 	tracer=$!
 	until grep -q 'ready' "$tmp/err"; do
 		kill -0 "$tracer" 2>/dev/null || { cat "$tmp/err" >&2; exit 1; }
 		sleep 0.02
 	done
 }
-stop_tracer() { kill -INT "$tracer"; wait "$tracer" || true; }
+stop_tracer() {
+	kill -INT "$tracer"
+	wait "$tracer" || true
+	machine_leave
+}
 
 cost() { # TITLE GOAL FUNCTION [COMMAND] OPTIONS...
 	local title=$1 goal=$2 fn=$3 i command=()
@@ -242,6 +250,7 @@ for format in table json; do
 	kill -INT "$tracer"
 	status=0
 	wait "$tracer" || status=$?
+	machine_leave
 	rows=$(grep -c cudaMemcpy "$tmp/rows") || true
 	printf '%-58s %s ns a call, %s rows, %s (exit %s)\n' "$format" "$(tail -n 1 "$tmp/ns")" "$rows" \
 		"$(grep -o '[0-9]* lost' "$tmp/err" | tail -n 1)" $status
