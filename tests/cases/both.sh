@@ -144,6 +144,24 @@ case_both_static_child() { # undisturbed
 	says '^cudatrace: 24 calls, 0 lost of those seen; process [0-9]+ \(static\) used CUDA and had no hooks: its calls are not known, from [0-9.]+ s to [0-9.]+ s$'
 }
 
+# Many short programs, some at a time, that hooks enter or do not. Those that end before they have probes are no error.
+case_both_many_short() { # undisturbed
+	with_hooks
+	static_calls 17
+	# shellcheck disable=SC2016
+	"$CUDATRACE" --source=auto --format json -o "$T/out" -- sh -c '
+		for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+			"$0" queries 3
+			(sleep 0.1"$i"; echo) | "$1" &
+			"$0" queries 2
+		done
+		wait' "$CALLS" "$T/static" > "$T/prog.out" 2> "$T/err" < /dev/null && rc=0 || rc=$?
+	ok_rc
+	! grep -q error "$T/err" || fail "an error: $(grep -m 1 error "$T/err")"
+	says '^cudatrace: [0-9]+ calls, 0 lost of those seen; [0-9]+ processes used CUDA and had no hooks: '
+	expect "programs with hooks" "$(grep '"name":"cudaStreamQuery"' "$T/out" | grep -vc '"process":"static"')" 60
+}
+
 # Another tracer has breakpoints on the functions already: then these are traced by probes here too, and each tracer sees each call once.
 case_both_two_tracers() { # undisturbed
 	with_hooks

@@ -438,6 +438,54 @@ case_hooks_filtered_unseen() { # undisturbed
 	expect "rows" "$(grep -c '"name":"cudaStreamQuery"' "$T/rows")" 21
 }
 
+# A filter for all threads that the program sets by an instruction of its own: cudatrace's thread makes no system call that the program has
+# forbidden. It ends, if the filter lets a thread end, or else sleeps until the process ends.
+case_hooks_filtered_all() { # undisturbed
+	with_hooks
+	for how in raw-all-waits raw-all-stays-waits; do
+		rm -f "$T/in"
+		mkfifo "$T/in"
+		exec 9<> "$T/in"
+		"$CUDATRACE" --source=hooks --format json -o "$T/rows" -- "$CALLS" forbids 20 $how <&9 > "$T/out" 2> "$T/err" &
+		CT=$!
+		wait_for 10 grep -q forbidden "$T/out"
+		pid=$(pgrep -P "$CT" -x calls)
+		case $how in
+		*stays*) sleep 1.5 && expect "$how: threads" "$(ls "/proc/$pid/task" | wc -l)" 2 ;;
+		*) wait_for 5 eval '[ "$(ls "/proc/$pid/task" | wc -l)" = 1 ]' ;;
+		esac
+		used=$(awk '{ print $14 + $15 }' "/proc/$pid/stat")
+		sleep 1
+		used=$(($(awk '{ print $14 + $15 }' "/proc/$pid/stat") - used))
+		[ $used -lt 20 ] || fail "$how: $used ticks of time were used in a second of waiting"
+		echo >&9
+		rc=0
+		wait "$CT" || rc=$?
+		expect "$how: status" "$rc" 0
+		expect "$how: the program" "$(tail -n 1 "$T/out")" survived
+		says 'warning: process [0-9]+ restricts the system calls of all its threads \(seccomp\) by an instruction of its own: its hooks do nothing from now on'
+		says '1 call, 0 lost of those seen; process [0-9]+ \(calls\) lost its hooks: its further calls are not known, from [0-9.]+ s on'
+	done
+}
+
+# The strict mode of seccomp, by an instruction of the program's own: where nothing tells of it, it is noticed within a second, and the hooks are
+# removed.
+case_hooks_strict_unseen() { # undisturbed
+	with_hooks
+	mkfifo "$T/in"
+	exec 9<> "$T/in"
+	"$CUDATRACE" --source=hooks --format json -o "$T/rows" -- "$CALLS" forbids 20 raw-strict-waits <&9 > "$T/out" 2> "$T/err" &
+	CT=$!
+	wait_for 10 grep -q 'a thread of it is in the strict mode of seccomp, which was noticed only afterwards' "$T/err"
+	echo >&9
+	rc=0
+	wait "$CT" || rc=$?
+	expect "status" "$rc" 0
+	expect "the program" "$(tail -n 1 "$T/out")" survived
+	expect "rows" "$(grep -c '"name":"cudaStreamQuery"' "$T/rows")" 1
+	says '1 call, 0 lost of those seen; process [0-9]+ \(calls\) lost its hooks: its further calls are not known, from [0-9.]+ s on'
+}
+
 # Nothing is put into a program that has no clock: neither hooks nor the agent, whose thread would have none either.
 case_no_clock_attached() { # undisturbed
 	with_hooks

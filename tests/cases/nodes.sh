@@ -216,3 +216,18 @@ case_nodes_ends_in_call() {
 	done
 	end_node
 }
+
+# The links of many processes are not one set for each: it would take the kernel long to take them off, and each call would go through all.
+case_nodes_links() {
+	local n links=()
+	for n in 3 4; do
+		node $n -p 1 -- -1 loop
+		ct_json -v -d 0.2 -p "$ALL"
+		ok_rc
+		end_node
+		[[ $(grep ' links$' "$T/err") =~ by\ ([0-9]+)\  ]] || skip "no links here: another kind of probe"
+		links+=("${BASH_REMATCH[1]}")
+		expect "$n: processes" "$(sed -nE 's/^\{"type":"call".*"pid":([0-9]+),.*/\1/p' "$T/out" | sort -u | wc -l)" "$n"
+	done
+	expect "links" "${links[0]}" "${links[1]}"
+}

@@ -256,7 +256,8 @@ static bool is_same(const struct machine *a, const struct machine *b, const __u8
 	return same;
 }
 
-/* Of r10 and r11 a function knows nothing at its begin; an instruction that sets rsp would not come back. */
+/* A function knows nothing about r10 and r11 at its begin; an instruction that sets rsp would
+ * not return. */
 static bool is_not_ours(ZydisRegister r, bool sets)
 {
 	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r);

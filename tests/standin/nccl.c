@@ -221,7 +221,7 @@ API ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t coun
 	return enqueue(comm, ncclFuncBroadcast);
 }
 
-/* As the real one does, by a call of the other public function. */
+/* The real library does this too, by a call of the other public function. */
 API ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
 			   cudaStream_t stream)
 {

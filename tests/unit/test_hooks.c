@@ -1477,7 +1477,7 @@ static void test_lines(void)
 	tear_down();
 }
 
-/* As the kernel says it in /proc/PID/status. */
+/* The form of the kernel in /proc/PID/status. */
 static void test_shadow_stacks(void)
 {
 	CHECK(host_shadow_stack("Name:\tapp\nx86_Thread_features:\tshstk \n"));

@@ -154,7 +154,7 @@ static const char *const words[] = {
 	"",
 };
 
-/* Of exactly n bytes. */
+/* Makes a text of exactly n bytes. */
 static void any_text(char *to, size_t n)
 {
 	size_t at = 0;

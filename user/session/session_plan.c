@@ -305,7 +305,11 @@ static void plan_calls(struct capture_plan *c, const struct request *o, const st
 		   : o->stack == REQUEST_STACK_FP     ? PLAN_STACK_ADDRESSES
 		   : o->stack == REQUEST_STACK_PYTHON ? PLAN_STACK_PYTHON
 						      : PLAN_STACK_NONE;
-	c->python = c->stack && !o->no_python;
+	c->threads = w->threads;
+	/* of calls that are under way */
+	if (w->threads)
+		c->stack = PLAN_STACK_COPY;
+	c->python = c->stack && !o->no_python && !w->threads;
 	c->enter = o->look.enter_exit;
 	c->nested = o->look.nested;
 	c->no_return = o->no_return;

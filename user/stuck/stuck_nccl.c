@@ -199,6 +199,11 @@ int stuck_nccl_look(struct stuck_nccl *s)
 	return err;
 }
 
+void stuck_nccl_search(struct stuck_nccl *s)
+{
+	s->searched_ns = 0;
+}
+
 /* ---- what they found ---- */
 
 /* Does a process that is asked for take part? */
