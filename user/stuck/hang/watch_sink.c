@@ -609,7 +609,6 @@ static const struct option_set options = OPTION_SET(rows);
 
 const struct sink_ops sink_watch = {
 	.name = "watch",
-	.help = "hangs, as they are found",
 	.options = &options,
 	.wants = watch_wants,
 	.open = watch_open,
