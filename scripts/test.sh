@@ -337,13 +337,13 @@ end_lane() {
 }
 
 # shellcheck disable=SC2317 # called by eval
-# repeat FAILURES NAME SECONDS COMMAND...: a suite once more. The cases are told which of them failed.
+# repeat FAILURES NAME SECONDS COMMAND...: a suite once more. The cases are told which of them failed, and run one at a time.
 repeat() {
 	local failures=$1 name=$2 began=$SECONDS p f s why
 	local names=()
 	shift
 	[[ $name != cases* ]] || mapfile -t names < <(sed -nE 's/^not ok ([a-z0-9_]+):.*/\1/p' "$LOGS/$name.log")
-	bounded "$name-again" "${@:2}" "${names[@]}"
+	CASE_JOBS=1 bounded "$name-again" "${@:2}" "${names[@]}"
 	result "$name-again"
 	if [ "$f" = 0 ]; then
 		echo "unstable: $name: $failures failed, and passed when run again ($((SECONDS - began)) s)"

@@ -6,7 +6,7 @@
 # for each case, with the seconds that it took, and those of processors that it and all that it waited for took, and at last `N passed, N failed, N skipped`; the status is 1 when one failed. -l lists
 # the cases. --short leaves out those that take long: `# long` stands behind their names. --links runs the files of cases that depend on
 # how a function is probed; for the others a record is a record, whatever probe it comes from.
-# --jobs N: N cases beside each other (1). Each job has copies of the programs and libraries that its cases trace.
+# --jobs N: N cases beside each other (1; CASE_JOBS in the environment is stronger). Each job has copies of the programs and libraries that its cases trace.
 # SOURCE=hooks runs them by hooks in the place of probes, SOURCE=auto by both, but for those that unsuited-hooks names.
 #
 # Behind the name of a case that traces the whole machine stands `# machine`, behind one that such a tracer would disturb `# undisturbed`. A
@@ -51,7 +51,7 @@ if [ "${1:-}" = --short ]; then
 fi
 jobs=1
 if [ "${1:-}" = --jobs ]; then
-	jobs=$2
+	jobs=${CASE_JOBS:-$2}
 	shift 2
 fi
 files=("$here"/[a-z]*.sh)
