@@ -400,7 +400,7 @@ case_hooks_no_clock() { # undisturbed
 
 # Where the kernel tells of it, a filter that the program sets by an instruction of its own is known before it is there: no hook makes a system
 # call from then on, though the next call has a text to be read, or a stack.
-case_hooks_filtered_at_once() { # undisturbed
+case_hooks_filtered_at_once() { # long undisturbed
 	with_hooks
 	for _ in 1 2 3; do
 		for stacks in '' -k; do
