@@ -36,6 +36,7 @@ LEVELS = """
     proc trace
     nccl flow
     metrics render sums
+    gaps
     resolve
     source stages
     request
@@ -60,8 +61,8 @@ MAY_INCLUDE = {
     'target/hooks': 'capture target/common target/engine wire',
     'target/life': 'target/common target/engine target/hooks wire',
     'target/nvtx': 'target/common wire',
-    'user/advise': 'user/api user/event user/event/holes user/findings user/flow user/sums user/util user/util/option user/util/table',
-    'user/advise/rules': 'user/advise user/event user/event/memory user/event/scopes user/sums user/util user/util/table',
+    'user/advise': 'user/api user/event user/event/holes user/findings user/flow user/gaps user/sums user/util user/util/option user/util/table',
+    'user/advise/rules': 'user/advise user/event user/event/memory user/event/scopes user/gaps user/sums user/util user/util/table',
     'user/api': 'user/api/layers user/util wire',
     'user/api/layers': 'user/util wire',
     'user/cli': 'user/cli/options user/compare user/event user/event/holes user/flow user/nccl user/proc user/render '
@@ -92,6 +93,7 @@ MAY_INCLUDE = {
     'user/export/stacks': 'user/event/scopes user/export/slice user/flow user/util user/util/io user/util/table',
     'user/findings': 'user/render user/util user/util/io',
     'user/flow': 'user/event user/event/holes user/event/scopes user/util user/util/io user/util/table wire',
+    'user/gaps': 'user/api user/event user/event/holes user/sums user/util user/util/table',
     'user/mem': 'user/event user/event/holes user/event/memory user/event/scopes user/flow user/mem/viz user/render user/util '
                 'user/util/io user/util/option user/util/table',
     'user/mem/viz': 'user/event/memory user/util user/util/io user/util/table',
@@ -129,6 +131,8 @@ MAY_INCLUDE = {
     'user/stat': 'user/event/holes user/event/memory user/flow user/render user/sums user/util user/util/io user/util/option user/util/table',
     'user/stuck': 'user/api user/event user/flow user/nccl user/proc user/request user/resolve/stacks user/session user/source '
                   'user/source/bpf user/stages user/util user/util/io user/util/option user/util/table wire',
+    'user/stuck/hang': 'user/findings user/flow user/nccl user/proc user/resolve/stacks user/source user/source/bpf user/stuck '
+                       'user/trace user/util user/util/io user/util/option user/util/table',
     'user/sums': 'user/api user/event user/event/holes user/event/scopes user/util user/util/table wire',
     'user/top': 'user/api user/event user/flow user/sums user/util user/util/io user/util/option user/util/table',
     'user/trace': 'user/event user/util user/util/io user/util/table user/util/whole wire',
@@ -138,7 +142,7 @@ MAY_INCLUDE = {
     'user/util/self': 'user/util',
     'user/util/table': 'user/util',
     'user/util/whole': 'user/util user/util/io',
-    'user/why': 'user/api user/event user/event/holes user/findings user/flow user/sums user/util user/util/option user/util/table',
+    'user/why': 'user/event/holes user/findings user/flow user/gaps user/util user/util/option',
     'wire': '',
 }
 

@@ -81,7 +81,7 @@ touches function user/api/runtime.def
 	seq -f 'API(toyPad%g, CONTEXT, STATUS, INT(n))' 3000
 	sed -n '/^API(/p' "$pieces/toy.def" | sed 's/toy/toyLast/'
 } > user/api/toy.def
-cat "$pieces/domain.def" >> user/api/domains.def
+sed -i "/^\/\* The layers are the last rows/e cat $pieces/domain.def" user/api/domains.def
 cat "$pieces/xlat.def" >> user/api/xlat.def
 touches library user/api/toy.def user/api/domains.def user/api/xlat.def
 
@@ -166,7 +166,7 @@ same rules-hold "" "$(python3 scripts/check_rooms.py | grep -v '^ok ')"
 # ---- build -------------------------------------------------------------------------------------------------------
 
 export CCACHE_BASEDIR=$tmp/tree CCACHE_NOHASHDIR=1
-if ! make -j "$(nproc)" cudatrace standin > "$tmp/log" 2>&1; then
+if ! make -j "$(nproc)" cudatrace standin .output/unit/test_opts > "$tmp/log" 2>&1; then
 	not_ok build "$(grep -E 'error|Error' "$tmp/log" | head -n 5)"
 	exit 1
 fi
@@ -193,6 +193,7 @@ has function-listed <("$ct" list cudaRecipe) '^runtime +device +cudaRecipe\(devi
 
 # ---- the subcommand runs, and is where commands and options are listed -------------------------------------------
 
+same options-of-all "" "$(.output/unit/test_opts 2>&1 | grep FAILED)" # of the subcommand, and of the library, which is no layer
 same subcommand-runs made "$("$ct" recipe)"
 same subcommand-option $'made\nmade' "$("$ct" recipe --times 2)"
 has subcommand-wrong-value <("$ct" recipe --times 10 2>&1) "'10' is no number of times; give 1 to 9"

@@ -695,7 +695,7 @@ static bool put_back(struct hook_frame *f, const struct text_maps *maps)
  * another tracer's return probe. */
 static bool is_inside(const struct hook_frame *f, const struct text_maps *maps)
 {
-	__u64 state = __atomic_load_n(&f->state, __ATOMIC_ACQUIRE), word;
+	__u64 state = __atomic_load_n(&f->state, __ATOMIC_ACQUIRE), word = 0;
 	const struct text_map *m = text_maps_find(maps, state);
 
 	if (state % 8 || !m || !m->read)

@@ -2,6 +2,8 @@
 /* at_calls.c - see at_calls.h. */
 #include "../common/compat.h"
 
+#include <link.h>
+
 #include "../common/pads.h"
 #include "../engine/engine.h"
 #include "at_calls.h"
@@ -18,6 +20,21 @@ __thread int hooks_in_vfork __attribute__((tls_model("initial-exec"), visibility
 
 /* dlmopen() has been called: the loader's count does not say what is mapped in other namespaces. */
 static bool other_namespaces;
+
+/* From glibc 2.35 on, what debuggers read of the loader is a list with an element for each namespace, which they see
+ * by its version. */
+void at_calls_begin(void)
+{
+	const struct {
+		struct r_debug base;
+		const struct r_debug *next;
+	} *namespaces = (const void *)&_r_debug;
+
+	/* the header that we are built with may have the shorter struct */
+	__asm__("" : "+r"(namespaces));
+	if (namespaces->base.r_version > 1 && namespaces->next)
+		__atomic_store_n(&other_namespaces, true, __ATOMIC_RELAXED);
+}
 
 /* Asks for hooks, whatever the loader's count says, and waits for them. */
 static void ask_anew(void)

@@ -360,6 +360,7 @@ case_scopes_attached() {
 	expect "steps" "$(scoped | grep -c '^range step in -$')" 2
 	expect "ranges" "$(grep -c '"type":"range"' "$T/out")" 6
 	expect "ends" "$(grep -o '"scopes_unbegun":[0-9]*' "$T/out")" '"scopes_unbegun":1'
+	says '^cudatrace: 1 range ended that had begun before the trace: it is not shown$'
 }
 
 # A recording has all scopes; a replay shows those that were asked for.

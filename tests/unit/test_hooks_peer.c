@@ -757,7 +757,8 @@ static void test_order(void)
 	memset(&plan, 0, sizeof(plan));
 }
 
-/* Is there no room for functions of the runtime, this is said; also where the list holds others. */
+/* If there is no room for functions of the runtime, a message says so; also if the list holds
+ * others. */
 static void test_no_room_for_runtime(void)
 {
 	struct mapped lib = map_runtime();
@@ -768,14 +769,12 @@ static void test_no_room_for_runtime(void)
 	answers(1, 0, HOOKS_NO_ROOM);
 	hooks_peer_drain(peer);
 	close_peer();
-	check_said(
-		"cudatrace: warning: process %d: one function has no hook, and its calls are shown "
-		"by --source=probes alone: there is no room for more hooks\n"
-		"cudatrace: warning: process %d: one of the functions for which there is no room "
-		"is a "
-		"function of CUDA's runtime or driver: calls of CUDA are missing; ask for fewer "
-		"functions, or use --source=probes\n",
-		pid);
+	check_said("cudatrace: warning: process %d: one function has no hook, and its calls are "
+		   "shown by --source=probes alone: there is no room for more hooks\n"
+		   "cudatrace: warning: process %d: one of the functions for which there is no "
+		   "room is a function of CUDA's runtime or driver: calls of CUDA are missing; ask "
+		   "for fewer functions, or use --source=probes\n",
+		   pid);
 	munmap(lib.at, lib.bytes);
 }
 
@@ -950,8 +949,9 @@ static void test_gone(void)
 	said[0] = '\0';
 }
 
-/* Who answers may map files without an end, as a program that loads a library for each of its kernels; who only asks is
- * left. The process has ended, so that there is nothing to be listed each time. */
+/* A process that answers may map files without end, like a program that loads a library for each
+ * of its kernels; a process that only asks is left. The process has ended, so that there is
+ * nothing to list each time. */
 static void test_asks_without_end(void)
 {
 	pid_t child = start_process();

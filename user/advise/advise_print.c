@@ -209,8 +209,8 @@ static void limits(struct out *o, const struct advise_print *p)
 			"No line of code is named, because no call has a stack: record with -k, or "
 			"with --stack=python, which has only Python's lines.\n");
 	if (lost)
-		out_fmt(o, "%llu records were lost: there may be more than is said here.\n",
-			(unsigned long long)lost);
+		out_fmt(o, "%llu record%s lost: there may be more than is said here.\n",
+			(unsigned long long)lost, lost == 1 ? " was" : "s were");
 	if (p->losses)
 		unseen(o, p);
 	for (int i = 0; p->muted && p->muted[i]; i++)
@@ -224,14 +224,16 @@ static void limits(struct out *o, const struct advise_print *p)
 			clause);
 	if (t.odd_sizes)
 		out_fmt(o,
-			"%llu calls have sizes that cannot be, of 256 TiB or more: they are in no "
-			"sum.\n",
+			t.odd_sizes == 1
+				? "%llu call has a size that cannot be, of 256 TiB or more: it is "
+				  "in no sum.\n"
+				: "%llu calls have sizes that cannot be, of 256 TiB or more: "
+				  "they are in no sum.\n",
 			(unsigned long long)t.odd_sizes);
 	if (t.no_room)
 		out_fmt(o,
-			"%llu events were of more processes, threads or devices than are looked "
-			"at.\n",
-			(unsigned long long)t.no_room);
+			"%llu event%s of more processes, threads or devices than are looked at.\n",
+			(unsigned long long)t.no_room, t.no_room == 1 ? " was" : "s were");
 	if (t.steps_no_room)
 		out_fmt(o,
 			"Steps were looked for until there was no room for more. The rules about "

@@ -161,8 +161,9 @@ static int troubles(struct serve *s, bool ready, char *text, size_t size)
 	n += holes_text(l.holes, 0, "", "\n", text + n, size - n);
 	if (lost > s->lost_before) {
 		n += (size_t)snprintf(text + n, size - n,
-				      "%llu records were lost since /readyz was asked last\n",
-				      (unsigned long long)(lost - s->lost_before));
+				      "%llu record%s lost since /readyz was asked last\n",
+				      (unsigned long long)(lost - s->lost_before),
+				      lost - s->lost_before == 1 ? " was" : "s were");
 		bad += ready;
 	}
 	if (s->opts->counters_ns && !expose_counters_up(s->expose, &about))
@@ -389,7 +390,6 @@ static const struct option_set options = OPTION_SET(rows);
 
 const struct sink_ops sink_serve = {
 	.name = "serve",
-	.help = "metrics for Prometheus over HTTP",
 	.options = &options,
 	.wants = serve_wants,
 	.open = serve_open,

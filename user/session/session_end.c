@@ -213,8 +213,12 @@ static void say_missing(const struct session *s)
 	if (t.launches > t.named)
 		losses_add(&missing, t.unshown);
 	if (missing)
-		msg_note("%llu arguments were not in memory at their call and were not read: they "
-			 "are not shown, nor are the names in them",
+		msg_note(missing == 1
+				 ? "%llu argument was not in memory at its call and was not read: "
+				   "it "
+				   "is not shown, nor is a name in it"
+				 : "%llu arguments were not in memory at their call and were not "
+				   "read: they are not shown, nor are the names in them",
 			 (unsigned long long)missing);
 	if (b.left || b.refused)
 		msg_warn("%llu reads of programs' memory or files were stopped at their time "
@@ -222,8 +226,7 @@ static void say_missing(const struct session *s)
 			 (unsigned long long)b.left, (unsigned long long)b.refused, b.held);
 	if (b.crashed)
 		msg_warn("%llu of cudatrace's readers of memory and files crashed, and cudatrace "
-			 "went "
-			 "on without what they were reading: please report it",
+			 "went on without what they were reading: please report it",
 			 (unsigned long long)b.crashed);
 }
 
@@ -251,6 +254,18 @@ static const char *no_calls(const struct session *s, uint64_t shown)
 	return o->cmd  ? ": the program loaded no CUDA library"
 	       : there ? ": no CUDA library is loaded there"
 		       : ": no process loaded a CUDA library";
+}
+
+static void say_scopes_left_out(const struct session *s)
+{
+	unsigned long long n = s->stages.scopes_left_out;
+	const char *what = n == 1 ? "range or mark is" : "ranges and marks are";
+
+	if (s->o->spans.url || s->o->format->flags & SINKS_SPANS)
+		msg_note("%llu %s not shown: %s shorter than --otlp-min", n, what,
+			 n == 1 ? "it is" : "they are");
+	else
+		msg_note("%llu %s not shown: '%s' has no ranges", n, what, s->o->format->ops->name);
 }
 
 static void say_totals(const struct session *s, const char *const *muted)
@@ -302,35 +317,47 @@ static void say_totals(const struct session *s, const char *const *muted)
 		msg_note("%s", text);
 	say_missing(s);
 	if (s->stages.scopes_left_out)
-		msg_note(s->o->spans.url || s->o->format->flags & SINKS_SPANS
-				 ? "%llu ranges and marks are not shown: they are shorter than "
-				   "--otlp-min"
-				 : "%llu ranges and marks are not shown: '%s' has no ranges",
-			 (unsigned long long)s->stages.scopes_left_out, s->o->format->ops->name);
+		say_scopes_left_out(s);
 	/* the last line of 'record' has them */
 	if (s->wants.sums && s->sources[0].ops->recorded && s->stages.work_left_out)
-		msg_note("%llu records of devices are in no sum: sums are of kernels, copies and "
-			 "sets of memory",
-			 (unsigned long long)s->stages.work_left_out);
+		msg_note("%llu %s in no sum: sums are of kernels, copies and sets of memory",
+			 (unsigned long long)s->stages.work_left_out,
+			 s->stages.work_left_out == 1 ? "record of a device is"
+						      : "records of devices are");
 	if (s->wants.sums && s->sources[0].ops->recorded && s->stages.calls_left_out)
-		msg_note(
-			"%llu calls are in no sum: they had not returned when the recording ended, "
-			"or this version does not know their functions",
-			(unsigned long long)s->stages.calls_left_out);
+		msg_note(s->stages.calls_left_out == 1
+				 ? "%llu call is in no sum: it had not returned when the recording "
+				   "ended, or this version does not know its function"
+				 : "%llu calls are in no sum: they had not returned when the "
+				   "recording ended, or this version does not know their functions",
+			 (unsigned long long)s->stages.calls_left_out);
 	if (s->sources[0].ops->recorded && s->stages.inner_left_out &&
 	    (s->wants.sums || s->o->format->flags & SINKS_ROWS))
-		msg_note("%llu calls of the recording are %s: other calls made them, and their "
-			 "time is a part of those%s",
-			 (unsigned long long)s->stages.inner_left_out,
-			 s->wants.sums ? "in no sum" : "not shown",
-			 s->wants.sums ? "" : " (--nested shows them)");
+		msg_note(
+			s->stages.inner_left_out == 1
+				? "%llu call of the recording is %s: another call made it, and its "
+				  "time is a part of that one's%s"
+				: "%llu calls of the recording are %s: other calls made them, and "
+				  "their time is a part of those%s",
+			(unsigned long long)s->stages.inner_left_out,
+			s->wants.sums ? "in no sum" : "not shown",
+			s->wants.sums ? "" : " (--nested shows them)");
 	if (l->scopes_unbegun)
-		msg_note("%llu ranges ended that had begun before the trace: they are not shown",
-			 (unsigned long long)l->scopes_unbegun);
+		msg_note(
+			l->scopes_unbegun == 1
+				? "%llu range ended that had begun before the trace: it is not "
+				  "shown"
+				: "%llu ranges ended that had begun before the trace: they are not "
+				  "shown",
+			(unsigned long long)l->scopes_unbegun);
 	if (s->unknown_kinds)
-		msg_note("%llu records of a newer version are left out: this version does not know "
-			 "their kinds",
-			 (unsigned long long)s->unknown_kinds);
+		msg_note(
+			s->unknown_kinds == 1
+				? "%llu record of a newer version is left out: this version does "
+				  "not know its kind"
+				: "%llu records of a newer version are left out: this version does "
+				  "not know their kinds",
+			(unsigned long long)s->unknown_kinds);
 }
 
 /* Reports how CMD ended. Not needed where the rows show it, nor for a stored recording. */

@@ -58,8 +58,8 @@ void columns_duty(char *buf, size_t size, const struct probe_cost *c)
 	if (!c->reported)
 		return;
 	if (c->functions)
-		snprintf(duty, sizeof(duty), "; duty %.3g%% for %u functions", c->duty * 100,
-			 c->functions);
+		snprintf(duty, sizeof(duty), "; duty %.3g%% for %u function%s", c->duty * 100,
+			 c->functions, c->functions == 1 ? "" : "s");
 	if (c->cost >= 0)
 		snprintf(cost, sizeof(cost), "; probes %.2g%% of the programs' CPU time",
 			 c->cost * 100);

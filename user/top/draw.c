@@ -343,7 +343,8 @@ static int put_gpus(int y, const struct top_model *m, int most)
 			 t.power, g->name);
 	}
 	if ((int)m->ngpus > most && most)
-		put_line(y - 1, A_NORMAL, "and %u GPUs more", m->ngpus - (unsigned int)most + 1);
+		put_line(y - 1, A_NORMAL, "and %u GPU%s more", m->ngpus - (unsigned int)most + 1,
+			 m->ngpus == (unsigned int)most ? "" : "s");
 	return y;
 }
 

@@ -273,6 +273,39 @@ void why_print_text(struct out *o, const struct why_print *p)
 	limits(o, p);
 }
 
+/* ---- folded ---- */
+
+/* Text as frames: each thread of a chain is one. A text has no frame's end of its own. */
+static void frames(struct out *o, const char *s)
+{
+	static const char next[] = " <- ";
+
+	for (; *s; s++)
+		if (!strncmp(s, next, sizeof(next) - 1)) {
+			out_char(o, ';');
+			s += sizeof(next) - 2;
+		} else
+			out_char(o, *s == ';' ? ',' : *s);
+}
+
+void why_print_folded(struct out *o, const struct why_print *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; k < p->parts[i].ncauses; k++) {
+			const struct why_part *part = &p->parts[i];
+			struct text comm = { .s = NULL };
+
+			text_plain(&comm, part->comm, sizeof(part->comm));
+			text_mem(&comm, "", 1);
+			frames(o, comm.s && !comm.bad ? comm.s : "?");
+			text_free(&comm);
+			out_fmt(o, " %u;%s %u;", part->pid, part->is_device ? "GPU" : "thread",
+				part->device);
+			frames(o, part->causes[k].text);
+			out_fmt(o, " %llu\n", (unsigned long long)part->causes[k].ns);
+		}
+}
+
 /* ---- JSON ---- */
 
 static void json_steps(struct json *j, const struct why_steps *s)

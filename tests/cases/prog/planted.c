@@ -5,7 +5,7 @@
  *	planted CAUSE SECONDS
  *
  * compute: a function; pipe: a child that sleeps; lock: a thread that sleeps holds a mutex; sleep; alloc: allocations that take
- * long (STANDIN_DELAY_US). steps: two kernels in each step, and a sleep of 2 ms; each 20th step waits for a pipe, too, into which
+ * long (STANDIN_DELAY_US); thread: a new thread that computes. steps: two kernels in each step, and a sleep of 2 ms; each 20th step waits for a pipe, too, into which
  * a child writes after 12 ms.
  */
 #include <cuda_runtime_api.h>
@@ -33,6 +33,12 @@ static __attribute__((noinline)) void plant_compute(void)
 {
 	for (unsigned long i = 0; i < 4000000; i++)
 		sum += i;
+}
+
+static void *compute(void *arg)
+{
+	plant_compute();
+	return arg;
 }
 
 static void nap(void)
@@ -109,6 +115,9 @@ int main(int argc, char **argv)
 		} else if (!strcmp(cause, "sleep"))
 			nap();
 		else if (!strcmp(cause, "alloc") && (cudaMalloc(&more, 4096) || cudaFree(more)))
+			return 9;
+		if (!strcmp(cause, "thread") &&
+		    (pthread_create(&holder, NULL, compute, NULL) || pthread_join(holder, NULL)))
 			return 9;
 		if (!strcmp(cause, "steps")) {
 			step(ends[0]);

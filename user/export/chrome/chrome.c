@@ -531,12 +531,17 @@ static int chrome_open(struct sink *s, const struct sink_opts *opts)
 static void say_left_out(const struct chrome *c)
 {
 	if (c->no_time)
-		msg_note("chrome: %llu pieces of device work have no device time and are left out",
-			 (unsigned long long)c->no_time);
+		msg_note("chrome: %llu %s no device time and %s left out",
+			 (unsigned long long)c->no_time,
+			 c->no_time == 1 ? "piece of device work has"
+					 : "pieces of device work have",
+			 c->no_time == 1 ? "is" : "are");
 	if (timeline_dropped(c->timeline))
-		msg_note("chrome: %llu pieces of device work overlap too many others and are left "
-			 "out",
-			 (unsigned long long)timeline_dropped(c->timeline));
+		msg_note("chrome: %llu %s too many others and %s left out",
+			 (unsigned long long)timeline_dropped(c->timeline),
+			 timeline_dropped(c->timeline) == 1 ? "piece of device work overlaps"
+							    : "pieces of device work overlap",
+			 timeline_dropped(c->timeline) == 1 ? "is" : "are");
 	if (steps_no_room(c->steps))
 		msg_note("chrome: there is too much device work for finding all steps: the last "
 			 "ones are not marked");
@@ -586,7 +591,6 @@ static int chrome_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_chrome = {
 	.name = "chrome",
-	.help = "JSON as PyTorch's profiler writes it, for TensorBoard, HTA and Perfetto",
 	.open = chrome_open,
 	.event = chrome_event,
 	.close = chrome_close,

@@ -422,8 +422,9 @@ static void last_rows(struct nsys *n, const struct sink_end *end)
 	nsys_end(&r);
 	if (!n->untimed)
 		return;
-	snprintf(text, sizeof(text), "%llu device records without a valid time are left out",
-		 (unsigned long long)n->untimed);
+	snprintf(text, sizeof(text), "%llu device record%s without a valid time %s left out",
+		 (unsigned long long)n->untimed, n->untimed == 1 ? "" : "s",
+		 n->untimed == 1 ? "is" : "are");
 	nsys_diagnostic(n, (int64_t)end->uptime_ns, 2, text, NULL);
 	msg_warn("nsys-sqlite: %s", text);
 }
@@ -471,7 +472,6 @@ static const struct option_set options = OPTION_SET(rows);
 
 const struct sink_ops sink_nsys = {
 	.name = "nsys-sqlite",
-	.help = "a SQLite database with the tables of an Nsight Systems export",
 	.options = &options,
 	.open = nsys_open,
 	.event = nsys_event,

@@ -144,9 +144,9 @@ static int push_close(struct sink *s, const struct sink_end *end)
 		return 0;
 	lost = otlp_say(&totals, "spans", dropped);
 	if (lost && s->opts->recorded)
-		msg_error("%llu spans of the recording did not reach the collector; --otlp-wait "
+		msg_error("%llu span%s of the recording did not reach the collector; --otlp-wait "
 			  "says how long to wait for it",
-			  (unsigned long long)lost);
+			  (unsigned long long)lost, lost == 1 ? "" : "s");
 	if (s->opts->undelivered)
 		*s->opts->undelivered = lost;
 	return 0;
@@ -154,7 +154,6 @@ static int push_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_otlp = {
 	.name = "otlp",
-	.help = "spans, pushed to an OpenTelemetry collector",
 	.open = push_open,
 	.event = push_event,
 	.close = push_close,
@@ -199,9 +198,10 @@ static int json_close(struct sink *s, const struct sink_end *end)
 		return 0;
 	otlp_spans_flush(spans, true);
 	if (otlp_spans_dropped(spans))
-		msg_warn("otlp-json: %llu spans left out: no memory, or more processes at a time "
+		msg_warn("otlp-json: %llu span%s left out: no memory, or more processes at a time "
 			 "than can be distinguished",
-			 (unsigned long long)otlp_spans_dropped(spans));
+			 (unsigned long long)otlp_spans_dropped(spans),
+			 otlp_spans_dropped(spans) == 1 ? "" : "s");
 	otlp_spans_close(spans);
 	s->priv = NULL;
 	return s->opts->out->error;
@@ -209,7 +209,6 @@ static int json_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_otlp_json = {
 	.name = "otlp-json",
-	.help = "spans as OTLP's JSON, a request a line",
 	.open = json_open,
 	.event = json_event,
 	.close = json_close,

@@ -163,8 +163,12 @@ void agent_listener_accept(struct agent_listener *d,
 void agent_listener_tell(const struct agent_listener *d)
 {
 	if (d->strangers)
-		msg_note("%llu connections to the agents' socket were closed at once: their "
-			 "processes are not the program's (the first: process %d of user %u)",
+		msg_note(d->strangers == 1
+				 ? "%llu connection to the agents' socket was closed at once: its "
+				   "process is not the program's (process %d of user %u)"
+				 : "%llu connections to the agents' socket were closed at once: "
+				   "their processes are not the program's (the first: process %d "
+				   "of user %u)",
 			 (unsigned long long)d->strangers, (int)d->stranger,
 			 (unsigned int)d->stranger_uid);
 }

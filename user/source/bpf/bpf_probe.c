@@ -21,7 +21,10 @@
 #include "../pids.h"
 #include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 
-#define PID_LINKS_MAX 8
+/* Links for single processes: to take one off, the kernel visits the memory of each process that has the file, for each
+ * function, so n processes take n * n visits; and a call of each goes through n links. */
+#define PID_LINKS_MAX 2
+#define PID_LINKS_APART 8     /* where others record the calls of further processes */
 #define DESCRIPTORS_MAX 65536 /* whatever the limit of open files is */
 #define DESCRIPTORS_KEPT 1024
 
@@ -29,17 +32,17 @@
 
 int bpf_probe_pids(struct bpf_source *b)
 {
-	int i, known, err;
+	int i, known;
 
 	for (i = 0; i < b->plan->npids; i++) {
 		pid_t tgid = bpf_maps_tgid(b->plan->pids[i]);
 
 		if (tgid < 0) {
-			err = tgid;
-			msg_error("there is no process %d here: give a pid that `ps` shows in this "
-				  "pid namespace",
-				  b->plan->pids[i]);
-			return err;
+			if (!b->plan->apart)
+				msg_error("there is no process %d here: give a pid that `ps` shows "
+					  "in this pid namespace",
+					  b->plan->pids[i]);
+			return tgid;
 		}
 		if (!array_room(b->pids, b->npids))
 			return -ENOMEM;
@@ -58,7 +61,8 @@ static bool want_pid_links(const struct bpf_source *b)
 {
 	char status[4096];
 
-	if (!b->npids || b->npids > PID_LINKS_MAX || b->plan->follow)
+	if (!b->npids || b->npids > (b->plan->apart ? PID_LINKS_APART : PID_LINKS_MAX) ||
+	    b->plan->follow)
 		return false;
 	for (int i = 0; i < b->npids; i++) {
 		if (host_status(b->plan->pids[i], status, sizeof(status)) ||
@@ -88,6 +92,9 @@ static int trace_pids(struct bpf_source *b)
 
 	for (i = 0; i < b->npids; i++) {
 		err = add_to_kernel(b, b->pids[i]);
+		if (err &&
+		    b->plan->apart) /* it may have ended since it was given: others say what is not seen */
+			return err;
 		if (err == -ESRCH) {
 			msg_error("process %d has ended; see 'ps' for those that run", b->pids[i]);
 			return err;

@@ -606,7 +606,9 @@ int files_own_scan(struct files *f, struct files_own *o)
 
 	files_next_round(f);
 	err = files_list(f, getpid(), own_vma, &l);
-	/* A file that could not be mapped (noexec) goes by what stat(2) says. */
+	if (err == -EAGAIN) /* not in time, where others have the processors */
+		err = 0;
+	/* A file that could not be mapped (noexec), or was not listed, goes by what stat(2) says. */
 	for (int i = 0; i < o->n && err >= 0; i++) {
 		struct ct_vma v = { 0 };
 		struct stat st;

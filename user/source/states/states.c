@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "../../proc/python_gil.h"
@@ -147,6 +148,7 @@ static bool look(struct states *s, struct owner *o)
 	target_close(t);
 	if (err == -EAGAIN)
 		return false;
+	s->skel->bss->host_have_pythons = 1;
 	return !bpf_map_update_elem(bpf_map__fd(s->skel->maps.host_pythons), &o->tgid, &p, BPF_ANY);
 }
 
@@ -378,8 +380,26 @@ static uint64_t stack_bytes(void)
 	return page > 16384 ? page : 16384;
 }
 
+/* Does task storage have memory of its own, so that it may be made under the lock of a run queue (Linux 6.4)? */
+static bool storage_is_safe(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id = btf ? btf__find_by_name_kind(btf, "bpf_local_storage_map", BTF_KIND_STRUCT) : -1;
+	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+	bool safe = false;
+
+	for (uint16_t i = 0; type && i < btf_vlen(type); i++) {
+		const char *name = btf__name_by_offset(btf, btf_members(type)[i].name_off);
+
+		safe = safe || (name && !strcmp(name, "selem_ma"));
+	}
+	btf__free(btf);
+	return safe;
+}
+
 static int load(struct states *s)
 {
+	bool by_tid = !storage_is_safe();
 	struct stat st;
 	int err;
 
@@ -390,6 +410,9 @@ static int load(struct states *s)
 	s->skel->rodata->nr_futex = SYS_futex;
 	s->skel->rodata->stack_bytes = stack_bytes();
 	s->skel->rodata->our_pid = (uint32_t)getpid();
+	s->skel->rodata->by_tid = by_tid;
+	if (!by_tid) /* it takes its memory at once */
+		bpf_map__set_max_entries(s->skel->maps.host_table, 1);
 	states_fd_calls((uint64_t *)s->skel->rodata->fd_calls);
 	bpf_program__set_autoattach(s->skel->progs.ct_host_sample, false);
 	bpf_program__set_autoattach(s->skel->progs.ct_host_begin, false);
@@ -476,8 +499,11 @@ static void states_stop(struct source *src)
 	chains_each(&s->threads, link) end_thread(s, (struct thread *)link);
 	host_bpf__detach(s->skel);
 	if (s->unsampled)
-		msg_warn("at least %llu threads were not sampled: which code of theirs ran is not "
-			 "known",
+		msg_warn(s->unsampled == 1
+				 ? "at least %llu thread was not sampled: which code of it ran is "
+				   "not known"
+				 : "at least %llu threads were not sampled: which code of theirs "
+				   "ran is not known",
 			 (unsigned long long)s->unsampled);
 	if (s->left_out)
 		msg_warn("%d processes at a time are looked at: stacks of others are not known",
