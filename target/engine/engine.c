@@ -263,6 +263,13 @@ static struct gate *gate_for(__u64 function)
 	return f && f->gate.to ? &f->gate : NULL;
 }
 
+static void each_gate(void (*f)(void *ctx, __u64 function), void *ctx)
+{
+	for (unsigned int i = 0; i < nfuncs; i++)
+		if (funcs[i].gate.to)
+			f(ctx, funcs[i].address);
+}
+
 /* Returns whether the reason is in the function's own code, or in what is mapped near it: then a
  * gate may help. */
 static bool may_have_gate(enum hook_result why)
@@ -408,7 +415,7 @@ static void open_gates(const struct text_maps *maps, enum slots_scope scope)
 {
 	if (!ngates)
 		return;
-	slots_find(maps, scope, gate_for);
+	slots_find(maps, scope, gate_for, each_gate);
 	slots_put_on(maps);
 }
 
