@@ -253,6 +253,7 @@ static int hooks(const char *folder)
 	add_message(&said, HOOKS_INSTALLED | 8, results, sizeof(results));
 	add_message(&said, HOOKS_MAPPED, ask, sizeof(ask));
 	add_message(&said, HOOKS_READ, ask, sizeof(ask));
+	add_message(&said, HOOKS_LOOK, ask, 0);
 	add_message(&said, HOOKS_CHILD | 16, child, sizeof(child));
 	add_message(&said, HOOKS_BYE, bye, sizeof(bye));
 	call.c.nwords = 4;
