@@ -5,9 +5,11 @@
  *
  * How it works. A bit for each process number says whether any of its threads is watched: all that other
  * processes pay is the look at two bits at each switch. A watched thread has a struct host_thread in task
- * storage. When it leaves the CPU the reason is read from its registers, which lie at the end of its kernel
- * stack: the system call, its descriptor or its futex. When it is woken, who did it is noted, and when it is on
- * the CPU again one record says all of it. All threads of the processes that the user named are watched,
+ * storage, or in a table on kernels that take memory for task storage in a way that is not safe under the lock
+ * of a run queue. When it leaves the CPU, Python's frames are read, for its memory can be read only then. When
+ * it is woken, who did it is noted. When it is on the CPU again, and was off it for long enough, the reason is read
+ * from its registers, which lie at the end of its kernel stack: the system call, its descriptor or its
+ * futex; and one record says all of it. All threads of the processes that the user named are watched,
  * and those that these fork; whoever ends a wait of CT_HOST_GROW_NS or more is watched from then on.
  *
  * The programs at a switch run under the lock of the run queue: they read no memory that may fault, and
@@ -25,12 +27,15 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define PF_EXITING 0x4
 #define PF_KTHREAD 0x200000
 #define TASK_DEAD 0x80
+#define TASK_NEW 0x1 /* as one that sleeps: what it waits for is over at once */
 #define PY_THREADS 128
 #define PY_AGAIN_NS 50000000ULL /* a thread that had no Python may have some */
 #define BPF_F_USER_STACK 256	/* <linux/bpf.h> */
 
 struct host_thread {
 	__u64 on_ns, off_ns; /* off_ns 0: it is on the CPU */
+	__u64 started_ns;    /* of the task: another one may get its number */
+	__u64 begun_ns;	     /* when the process began, CLOCK_BOOTTIME */
 	__u64 folded_ns;
 	__u64 py_state, py_absent_ns;
 	__u32 py_generation, own_tid;
@@ -45,6 +50,14 @@ struct {
 	__type(key, int);
 	__type(value, struct host_thread);
 } host_threads SEC(".maps");
+
+/* By thread number, where by_tid. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CT_HOST_THREADS);
+	__type(key, __u32);
+	__type(value, struct host_thread);
+} host_table SEC(".maps");
 
 /* The processes of which each thread is watched. */
 struct {
@@ -74,6 +87,9 @@ struct {
 	__uint(max_entries, 16 << 20);
 } host_ring SEC(".maps");
 
+/* Before Linux 6.4 task storage takes memory from the kernel's general allocator, which may wake a thread: under the
+ * lock of a run queue, or of a task, that can stop the machine. */
+const volatile bool by_tid;
 const volatile __u32 ns_inum;
 /* cudatrace itself, and what it started to trace a program: nobody waits for it of his own will */
 const volatile __u32 our_pid;
@@ -82,7 +98,9 @@ const volatile __u64 stack_bytes; /* of a thread's stack in the kernel */
 const volatile __u64 fd_calls[CT_HOST_SYSCALLS / 64];
 
 __u64 watched[CT_HOST_TGIDS / 64];
-__u64 host_lost, host_unwatched; /* records without room; threads without room */
+__u64 host_lost, host_unwatched;		    /* records without room; threads without room */
+__u32 host_have_pythons;			    /* there was one */
+__u64 host_nothing[sizeof(struct host_thread) / 8]; /* zeros */
 
 static __always_inline bool is_watched(__u32 tgid)
 {
@@ -116,10 +134,40 @@ static __noinline __u32 own_number(struct task_struct *task)
 	return pid_own_number(task);
 }
 
+/* What is known of a thread; NULL: it is not watched. */
+static __always_inline struct host_thread *thread_of(struct task_struct *task)
+{
+	__u32 tid = task->pid;
+	struct host_thread *t;
+
+	if (!by_tid)
+		return bpf_task_storage_get(&host_threads, task, 0, 0);
+	t = bpf_map_lookup_elem(&host_table, &tid);
+	return t && t->started_ns == task->start_boottime ? t : NULL;
+}
+
+static __always_inline struct host_thread *make(struct task_struct *task)
+{
+	__u32 tid = task->pid;
+
+	if (!by_tid)
+		return bpf_task_storage_get(&host_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread_of(task) && bpf_map_update_elem(&host_table, &tid, &host_nothing, BPF_ANY))
+		return NULL;
+	return bpf_map_lookup_elem(&host_table, &tid);
+}
+
+static __always_inline void forget(struct task_struct *task)
+{
+	__u32 tid = task->pid;
+
+	if (by_tid)
+		bpf_map_delete_elem(&host_table, &tid);
+}
+
 static __always_inline struct host_thread *become(struct task_struct *task, __u64 now)
 {
-	struct host_thread *t =
-		bpf_task_storage_get(&host_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct host_thread *t = make(task);
 
 	if (!t) {
 		__sync_fetch_and_add(&host_unwatched, 1);
@@ -129,6 +177,8 @@ static __always_inline struct host_thread *become(struct task_struct *task, __u6
 		t->own_tid = own_number(task);
 		t->ns_tid = ns_number(BPF_CORE_READ(task, thread_pid));
 		t->ns_tgid = ns_number(BPF_CORE_READ(task, group_leader, thread_pid));
+		t->begun_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+		t->started_ns = task->start_boottime;
 		t->on_ns = now;
 	}
 	return t;
@@ -137,7 +187,7 @@ static __always_inline struct host_thread *become(struct task_struct *task, __u6
 /* The thread's own, if it is watched. */
 static __always_inline struct host_thread *member(struct task_struct *task, __u64 now)
 {
-	struct host_thread *t = bpf_task_storage_get(&host_threads, task, 0, 0);
+	struct host_thread *t = thread_of(task);
 	__u32 tgid = task->tgid;
 
 	if (t || !bpf_map_lookup_elem(&host_whole, &tgid))
@@ -231,9 +281,12 @@ static __noinline int py_frames(struct ct_host_raw *r, const struct ct_python *p
 static __always_inline void look_at_python(struct host_thread *t, struct ct_host_raw *r, __u32 tgid,
 					   __u64 now)
 {
-	const struct ct_host_python *p = bpf_map_lookup_elem(&host_pythons, &tgid);
+	const struct ct_host_python *p;
 	__u64 state, holder;
 
+	if (!host_have_pythons)
+		return;
+	p = bpf_map_lookup_elem(&host_pythons, &tgid);
 	if (!p)
 		return;
 	if (p->gc && (user_word(p->gc) & 0xff))
@@ -259,12 +312,12 @@ static __always_inline void registers(struct task_struct *task, struct ct_host_r
 
 	r->nr = -1;
 	r->arg = 0;
-	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
+	if (task->flags & PF_KTHREAD)
 		return;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 #if defined(__TARGET_ARCH_x86)
-	r->nr = BPF_CORE_READ(regs, orig_ax);
-	r->arg = BPF_CORE_READ(regs, di);
+	r->nr = regs->orig_ax;
+	r->arg = regs->di;
 #else
 	r->nr = BPF_CORE_READ(regs, syscallno);
 	r->arg = BPF_CORE_READ(regs, orig_x0);
@@ -326,27 +379,32 @@ static __always_inline void send(struct ct_host_raw *r)
 		__sync_fetch_and_add(&host_lost, 1);
 }
 
-/* What is known of the thread itself, and why it is off the CPU. */
+/* What was not seen of a wait yet. */
+static __always_inline void clear(struct ct_host_raw *r)
+{
+	r->what = CT_HOST_RAW_OFF;
+	r->nframes = r->nips = 0;
+	r->wake_ns = r->end_ns = 0;
+	r->waker = r->waker_tgid = r->holder = 0;
+	r->wakes = CT_HOST_BY_NOBODY;
+	r->flags = 0;
+	r->other[0] = 0;
+}
+
+/* What is known of the thread itself, and why it is off the CPU: it may be another one than that which runs. */
 static __always_inline void describe(struct host_thread *t, struct task_struct *task,
 				     struct ct_host_raw *r, __u32 state)
 {
-	r->what = CT_HOST_RAW_OFF;
 	r->tid = task->pid;
 	r->tgid = task->tgid;
 	r->ns_tid = t->ns_tid;
 	r->ns_tgid = t->ns_tgid;
-	r->nframes = r->nips = 0;
-	r->begun_ns = BPF_CORE_READ(task, group_leader, start_boottime);
-	r->wake_ns = r->end_ns = 0;
-	r->waker = r->waker_tgid = r->holder = 0;
+	r->begun_ns = t->begun_ns;
 	r->state = state > 0xff ? 0xff : state;
-	r->wakes = CT_HOST_BY_NOBODY;
-	r->flags = 0;
 	r->ino = 0;
 	r->magic = 0;
 	r->mode = 0;
 	r->name[0] = 0;
-	r->other[0] = 0;
 	bpf_probe_read_kernel(r->comm, sizeof(r->comm), task->comm);
 	registers(task, r);
 	if (state && r->nr >= 0 && r->nr < CT_HOST_SYSCALLS &&
@@ -364,7 +422,8 @@ static __always_inline void leaves(struct task_struct *task, struct task_struct 
 		return;
 	r = &t->raw;
 	state = preempt ? 0 : state;
-	describe(t, task, r, state);
+	clear(r);
+	r->state = state > 0xff ? 0xff : state;
 	r->off_ns = now;
 	if (!state) {
 		r->flags |= CT_HOST_F_PREEMPTED;
@@ -375,22 +434,26 @@ static __always_inline void leaves(struct task_struct *task, struct task_struct 
 			r->flags |= CT_HOST_F_THROTTLED;
 	}
 	if (state & TASK_DEAD) {
+		describe(t, task, r, state);
 		r->what = CT_HOST_RAW_EXIT;
 		r->on_ns = t->on_ns;
 		r->end_ns = now;
 		r->folded = t->folded;
 		r->folded_ns = t->folded_ns;
 		send(r);
+		forget(task);
 		return;
 	}
-	if (state && !(task->flags & (PF_EXITING | PF_KTHREAD)))
+	if (state && host_have_pythons && !(task->flags & (PF_EXITING | PF_KTHREAD))) {
+		registers(task, r);
 		look_at_python(t, r, task->tgid, now);
+	}
 	t->off_ns = now;
 }
 
 static __always_inline void comes(struct task_struct *task, __u64 now)
 {
-	struct host_thread *t = bpf_task_storage_get(&host_threads, task, 0, 0);
+	struct host_thread *t = thread_of(task);
 	struct ct_host_raw *r;
 
 	if (!t || !t->off_ns)
@@ -402,6 +465,7 @@ static __always_inline void comes(struct task_struct *task, __u64 now)
 		t->off_ns = 0;
 		return;
 	}
+	describe(t, task, r, r->state);
 	r->on_ns = t->on_ns;
 	r->end_ns = now;
 	r->folded = t->folded;
@@ -449,7 +513,7 @@ int BPF_PROG(ct_host_waking, struct task_struct *task)
 
 	if (!is_watched(task->tgid))
 		return 0;
-	t = bpf_task_storage_get(&host_threads, task, 0, 0);
+	t = thread_of(task);
 	if (!t || !t->off_ns || t->raw.wake_ns)
 		return 0;
 	r = &t->raw;
@@ -479,8 +543,7 @@ int BPF_PROG(ct_host_waking, struct task_struct *task)
 	r->waker = by->pid;
 	r->waker_tgid = by->tgid;
 	bpf_probe_read_kernel(r->other, sizeof(r->other), by->comm);
-	if (now - t->off_ns >= CT_HOST_GROW_NS && !is_ours(by) &&
-	    !bpf_task_storage_get(&host_threads, by, 0, 0) && become(by, now))
+	if (now - t->off_ns >= CT_HOST_GROW_NS && !is_ours(by) && !thread_of(by) && become(by, now))
 		watch(by->tgid);
 	return 0;
 }
@@ -489,11 +552,27 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(ct_host_fork, struct task_struct *parent, struct task_struct *child)
 {
 	__u32 from = parent->tgid, to = child->tgid;
+	__u64 now = bpf_ktime_get_ns();
 	struct ct_host_python *p;
+	struct host_thread *t;
 
-	if (from == to || !is_watched(from) || !bpf_map_lookup_elem(&host_whole, &from))
+	if (!is_watched(from) || !bpf_map_lookup_elem(&host_whole, &from))
 		return 0;
-	watch_whole(to);
+	if (from != to)
+		watch_whole(to);
+	t = become(child, now);
+	if (t && !t->off_ns) {
+		/* it was made, and waits for a CPU */
+		clear(&t->raw);
+		t->raw.state = TASK_NEW;
+		t->raw.wakes = CT_HOST_BY_THREAD;
+		t->raw.waker = parent->pid;
+		t->raw.waker_tgid = from;
+		t->raw.off_ns = t->raw.wake_ns = now;
+		t->off_ns = now;
+	}
+	if (from == to)
+		return 0;
 	p = bpf_map_lookup_elem(&host_pythons, &from);
 	if (p)
 		bpf_map_update_elem(&host_pythons, &to, p, BPF_ANY);
@@ -512,6 +591,7 @@ int BPF_PROG(ct_host_exec, struct task_struct *task, int old_pid, struct linux_b
 	t = member(task, bpf_ktime_get_ns());
 	if (!t)
 		return 0;
+	clear(&t->sample);
 	describe(t, task, &t->sample, 0);
 	t->sample.what = CT_HOST_RAW_EXEC;
 	t->sample.on_ns = t->sample.off_ns = t->sample.end_ns = bpf_ktime_get_ns();
@@ -545,10 +625,11 @@ int ct_host_sample(struct pt_regs *ctx)
 
 	if (!is_watched(task->tgid))
 		return 0;
-	t = bpf_task_storage_get(&host_threads, task, 0, 0);
+	t = thread_of(task);
 	if (!t)
 		return 0;
 	r = &t->sample;
+	clear(r);
 	describe(t, task, r, 0);
 	r->what = CT_HOST_RAW_SAMPLE;
 	r->on_ns = r->off_ns = r->end_ns = now;
@@ -598,6 +679,7 @@ int ct_host_begin(struct bpf_iter__task *ctx)
 	if (!t)
 		return 0;
 	state = state_now(task);
+	clear(&t->sample);
 	describe(t, task, &t->sample, state);
 	bpf_seq_write(ctx->meta->seq, &t->sample, sizeof(t->sample));
 	if (!state || t->off_ns)
@@ -619,15 +701,17 @@ int ct_host_end(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
-	t = bpf_task_storage_get(&host_threads, task, 0, 0);
+	t = thread_of(task);
 	if (!t)
 		return 0;
 	r = &t->raw;
 	if (!t->off_ns) {
 		r = &t->sample;
+		clear(r);
 		describe(t, task, r, 0);
 		r->off_ns = now;
-	}
+	} else
+		describe(t, task, r, r->state);
 	r->what = CT_HOST_RAW_NOW;
 	r->on_ns = t->on_ns;
 	r->end_ns = now;

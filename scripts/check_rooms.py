@@ -36,6 +36,7 @@ LEVELS = """
     proc trace
     nccl flow
     metrics render sums
+    gaps
     resolve
     source stages
     request
@@ -48,7 +49,6 @@ LEVELS = """
     cli
 """.strip().split('\n')
 COMMANDS = 'advise compare mem stat top why serve stuck'.split()
-SKELETONS = ('user/source/bpf', 'user/source/states')
 SHARED_BY_EXPORTS = ('user/export', 'user/export/slice')
 
 MAY_INCLUDE = {
@@ -61,15 +61,15 @@ MAY_INCLUDE = {
     'target/hooks': 'capture target/common target/engine wire',
     'target/life': 'target/common target/engine target/hooks wire',
     'target/nvtx': 'target/common wire',
-    'user/advise': 'user/api user/event user/event/holes user/findings user/flow user/sums user/util user/util/option user/util/table',
-    'user/advise/rules': 'user/advise user/event user/event/memory user/event/scopes user/sums user/util user/util/table',
+    'user/advise': 'user/api user/event user/event/holes user/findings user/flow user/gaps user/sums user/util user/util/option user/util/table',
+    'user/advise/rules': 'user/advise user/event user/event/memory user/event/scopes user/gaps user/sums user/util user/util/table',
     'user/api': 'user/api/layers user/util wire',
     'user/api/layers': 'user/util wire',
     'user/cli': 'user/cli/options user/compare user/event user/event/holes user/flow user/nccl user/proc user/render '
                 'user/request user/resolve/names user/session user/source user/source/agent user/source/both '
-                'user/source/counters user/source/discover user/source/hooks user/source/inject user/source/nvtx '
-                'user/source/probe user/source/states user/stat user/stuck user/sums user/top user/trace user/util user/util/io '
-                'user/util/option user/util/self user/util/table user/util/whole wire',
+                'user/source/counters user/source/discover user/source/hooks user/source/inject user/source/probe user/stat '
+                'user/stuck user/sums user/top user/trace user/util user/util/io user/util/option user/util/self '
+                'user/util/table user/util/whole wire',
     'user/cli/options': 'user/api user/export/otlp user/flow user/proc user/request user/stages user/util user/util/io user/util/option wire',
     'user/compare': 'user/api user/render user/util user/util/io user/util/table',
     'user/event': 'user/api user/util user/util/table wire',
@@ -93,6 +93,7 @@ MAY_INCLUDE = {
     'user/export/stacks': 'user/event/scopes user/export/slice user/flow user/util user/util/io user/util/table',
     'user/findings': 'user/render user/util user/util/io',
     'user/flow': 'user/event user/event/holes user/event/scopes user/util user/util/io user/util/table wire',
+    'user/gaps': 'user/api user/event user/event/holes user/sums user/util user/util/table',
     'user/mem': 'user/event user/event/holes user/event/memory user/event/scopes user/flow user/mem/viz user/render user/util '
                 'user/util/io user/util/option user/util/table',
     'user/mem/viz': 'user/event/memory user/util user/util/io user/util/table',
@@ -130,6 +131,8 @@ MAY_INCLUDE = {
     'user/stat': 'user/event/holes user/event/memory user/flow user/render user/sums user/util user/util/io user/util/option user/util/table',
     'user/stuck': 'user/api user/event user/flow user/nccl user/proc user/request user/resolve/stacks user/session user/source '
                   'user/source/bpf user/stages user/util user/util/io user/util/option user/util/table wire',
+    'user/stuck/hang': 'user/findings user/flow user/nccl user/proc user/resolve/stacks user/source user/source/bpf user/stuck '
+                       'user/trace user/util user/util/io user/util/option user/util/table',
     'user/sums': 'user/api user/event user/event/holes user/event/scopes user/util user/util/table wire',
     'user/top': 'user/api user/event user/flow user/sums user/util user/util/io user/util/option user/util/table',
     'user/trace': 'user/event user/util user/util/io user/util/table user/util/whole wire',
@@ -139,7 +142,7 @@ MAY_INCLUDE = {
     'user/util/self': 'user/util',
     'user/util/table': 'user/util',
     'user/util/whole': 'user/util user/util/io',
-    'user/why': 'user/api user/event user/event/holes user/findings user/flow user/util user/util/option user/util/table',
+    'user/why': 'user/event/holes user/findings user/flow user/gaps user/util user/util/option',
     'wire': '',
 }
 
@@ -183,7 +186,7 @@ def forbidden(room, other):
     """Which rule says that no file of one folder includes one of the other, or None."""
     here, there = border(room), border(other)
     if other == 'skeleton':
-        return None if room in SKELETONS else 'what is built of bpf/ is known to user/source/bpf and user/source/states alone'
+        return None if room.startswith('user/source') else 'what is built of bpf/ is known to user/source alone'
     if here != there and there not in BORDERS[here].split():
         return 'a side of a border knows the others by wire/'
     if here != 'user':
@@ -206,7 +209,7 @@ def forbidden(room, other):
     return None
 
 
-FORBIDDEN = ('a side of a border knows the others by wire/', 'what is built of bpf/ is known to user/source/bpf and user/source/states alone',
+FORBIDDEN = ('a side of a border knows the others by wire/', 'what is built of bpf/ is known to user/source alone',
              'util knows no word of the domain', 'nothing includes the session or a command', 'two sinks do not know each other',
              'sinks know no source', 'a source sees the options only as the capture plan', 'no room includes one above it')
 

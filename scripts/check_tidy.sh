@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# check_tidy.sh - clang-tidy with the checks of .clang-tidy over the C files of user/, target/cupti/ and counters/, or those that are named:
-# scripts/check_tidy.sh [FILE...]. Prints a line for each file with a fault, and one in the end. Needs a tree that is built (the
+# check_tidy.sh - clang-tidy with the checks of .clang-tidy over the C files of user/, target/ and counters/, or those that are named:
+# scripts/check_tidy.sh [FILE...]. Of the files for one architecture it reads those for the machine's own. Prints a line for each file with a fault, and one in the end. Needs a tree that is built (the
 # skeleton of the BPF programs is included). The analyzer looks at each function with little effort, or this would take ten minutes.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -10,8 +10,9 @@ command -v clang-tidy > /dev/null || {
 	echo "skip tidy: clang-tidy is not installed (scripts/deps.sh all)"
 	exit 0
 }
+case $(uname -m) in x86_64) other=aarch64 ;; *) other=x86 ;; esac
 files=("$@")
-[ $# != 0 ] || mapfile -t files < <(find user target/cupti counters -name '*.c' | sort)
+[ $# != 0 ] || mapfile -t files < <(find user target counters -name '*.c' ! -name "*_$other.c" | sort)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2016 # the inner shell's

@@ -120,7 +120,7 @@ def mutants(source):
 
 
 def link_line(name):
-    """What make links test_NAME of: objects and libraries."""
+    """What make links test_NAME of: objects, the archive of user/ and libraries."""
     program = f"{OUT}/unit/test_{name}"
     said = subprocess.run(["make", "-n", "-W", f"{OUT}/tests/unit/test_{name}.o", program], stdout=subprocess.PIPE, text=True, check=True).stdout
     line = next(words for words in map(str.split, said.splitlines()) if "-o" in words and program in words)
@@ -209,8 +209,8 @@ class Bench:
                 program, most = os.path.join(folder, f"test_{name}"), limit(path, name)
                 if not most:
                     continue
-                subprocess.run(["gcc", "-pthread", "-fsanitize=address,undefined", "-o", program,
-                                *(built if part == f"{OUT}/{path[:-2]}.o" else part for part in self.parts[name])], check=True)
+                # before the archive, from which nothing is taken then that it has
+                subprocess.run(["gcc", "-pthread", "-fsanitize=address,undefined", "-o", program, built, *self.parts[name]], check=True)
                 env = {**os.environ, "ASAN_OPTIONS": ASAN}
                 # test_python tries each interpreter in home folders: at first without them, because that is quick.
                 for home in ("/nonexistent", os.environ.get("HOME", "/")) if name == "python" else ("/nonexistent",):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# recipes.sh - follows ten recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
-# record, a column, an output format, an output that keeps something for each process, a subcommand, a table that it prints, a filter of calls, a rule of advise. git counts the files that each touches,
+# recipes.sh - follows eleven recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
+# record, a source with a BPF object of its own that makes such records, a column, an output format, an output that keeps something for each process, a subcommand, a table that it prints, a filter of calls, a rule of advise. git counts the files that each touches,
 # apart from tests; then the copy is built, reusing what is built here, and the additions have to be traced, shown in every format, filtered and stored. The additions are in tests/recipes/. Needs root and
 # ./cudatrace. Prints `ok NAME` or `not ok NAME: why` for each test.
 set -uo pipefail
@@ -50,7 +50,7 @@ mkdir "$tmp/tree"
 xargs -0 -a "$tmp/files" sh -c 'for f; do [ ! -e "$f" ] || printf "%s\0" "$f"; done' sh |
 	tar -c --null -T - | tar -x -C "$tmp/tree"
 # What is built already, so that only what the recipes touch is built again.
-for built in agent cudatrace.bpf.o cudatrace.skel.h user standin cupti counters; do
+for built in agent cudatrace.bpf.o cudatrace.skel.h filters.bpf.o filters.skel.h host.bpf.o host.skel.h user standin cupti counters; do
 	[ ! -e "$here/.output/$built" ] || { mkdir -p "$tmp/tree/.output" && cp -a "$here/.output/$built" "$tmp/tree/.output/"; }
 done
 cd "$tmp/tree" || exit 1
@@ -81,7 +81,7 @@ touches function user/api/runtime.def
 	seq -f 'API(toyPad%g, CONTEXT, STATUS, INT(n))' 3000
 	sed -n '/^API(/p' "$pieces/toy.def" | sed 's/toy/toyLast/'
 } > user/api/toy.def
-cat "$pieces/domain.def" >> user/api/domains.def
+sed -i "/^\/\* The layers are the last rows/e cat $pieces/domain.def" user/api/domains.def
 cat "$pieces/xlat.def" >> user/api/xlat.def
 touches library user/api/toy.def user/api/domains.def user/api/xlat.def
 
@@ -104,6 +104,13 @@ sed -i 's/^\tcase CT_OVERHEAD: .*/&\n\tcase CT_RECIPE:\n\t\tfield_add_u(\&at, "s
 	user/event/device_fields.c
 echo 'S(RECIPE, RANGES, "recipe", "user_annotation", RANGE, SLICE_ROW | SLICE_NESTS | SLICE_RANGE, any)' >> user/export/slice/slices.def
 touches kind wire/cudatrace.h user/event/kinds.def user/event/device_fields.c user/export/slice/slices.def
+
+# ---- a source with an object of its own in the kernel: its two files, and a row ------------------------------------
+
+cp "$pieces/recipe.bpf.c" bpf/recipe.bpf.c
+cp "$pieces/source.c" user/source/states/recipe.c
+echo 'A(recipe, o->host)' >> user/source/added.def
+touches source bpf/recipe.bpf.c user/source/states/recipe.c user/source/added.def
 
 # ---- a column: a row. The field is shown by the outputs without columns as it is. ---------------------------------
 
@@ -152,10 +159,14 @@ cp "$pieces/rule.c" user/advise/rules/recipe.c
 echo 'RULE(recipe)' >> user/advise/rules.def
 touches rule user/advise/rules/recipe.c user/advise/rules.def
 
+# ---- the rules of docs/ARCHITECTURE.md still hold -------------------------------------------------------------------
+
+same rules-hold "" "$(python3 scripts/check_rooms.py | grep -v '^ok ')"
+
 # ---- build -------------------------------------------------------------------------------------------------------
 
 export CCACHE_BASEDIR=$tmp/tree CCACHE_NOHASHDIR=1
-if ! make -j "$(nproc)" cudatrace standin > "$tmp/log" 2>&1; then
+if ! make -j "$(nproc)" cudatrace standin .output/unit/test_opts > "$tmp/log" 2>&1; then
 	not_ok build "$(grep -E 'error|Error' "$tmp/log" | head -n 5)"
 	exit 1
 fi
@@ -182,6 +193,7 @@ has function-listed <("$ct" list cudaRecipe) '^runtime +device +cudaRecipe\(devi
 
 # ---- the subcommand runs, and is where commands and options are listed -------------------------------------------
 
+same options-of-all "" "$(.output/unit/test_opts 2>&1 | grep FAILED)" # of the subcommand, and of the library, which is no layer
 same subcommand-runs made "$("$ct" recipe)"
 same subcommand-option $'made\nmade' "$("$ct" recipe --times 2)"
 has subcommand-wrong-value <("$ct" recipe --times 10 2>&1) "'10' is no number of times; give 1 to 9"
@@ -260,17 +272,30 @@ same kind-filtered-by-process 0 "$(grep -c '"type":"recipe"' "$tmp/rows")"
 "$ct" merge -o "$tmp/merged" "$tmp/kinds" "$tmp/recording" > "$tmp/log" 2>&1
 "$ct" replay --format json "$tmp/merged" > "$tmp/rows" 2>&1
 same kind-merged 2 "$(grep -c '"type":"recipe".*"spoons":[34]' "$tmp/rows")"
-for format in $("$ct" --complete export --to ''); do
-	"$ct" export --to "$format" -o "$tmp/kind.$format" "$tmp/kinds" > "$tmp/log" 2>&1
-	same "kind-stops-no-$format" 0 $?
-	case $format in
-	html) has "kind-in-$format" <(python3 tests/timeline/page.py "$tmp/kind.$format" 2>&1) recipe ;;
-	arrow) has "kind-in-$format" <(texts_of check_arrow "$tmp/kind.$format" 2>&1) recipe ;;
-	parquet) has "kind-in-$format" <(texts_of check_parquet "$tmp/kind.$format/others.parquet" 2>&1) recipe ;;
-	csv) has "kind-in-$format" "$tmp/kind.$format" '(^|,)recipe,' ;;
-	json | perfetto | chrome | nsys-sqlite | speedscope) has "kind-in-$format" "$tmp/kind.$format" recipe ;;
-	esac
-done
+# in_every_output NAME RECORDING: its records of the new kind are in every output that shows kinds
+in_every_output() {
+	local name=$1 recording=$2 out=$tmp/$1 format
+	for format in $("$ct" --complete export --to ''); do
+		"$ct" export --to "$format" -o "$out.$format" "$recording" > "$tmp/log" 2>&1
+		same "$name-stops-no-$format" 0 $?
+		case $format in
+		html) has "$name-in-$format" <(python3 tests/timeline/page.py "$out.$format" 2>&1) recipe ;;
+		arrow) has "$name-in-$format" <(texts_of check_arrow "$out.$format" 2>&1) recipe ;;
+		parquet) has "$name-in-$format" <(texts_of check_parquet "$out.$format/others.parquet" 2>&1) recipe ;;
+		csv) has "$name-in-$format" "$out.$format" '(^|,)recipe,' ;;
+		speedscope) [ "$name" = source ] || has "$name-in-$format" "$out.$format" recipe ;; # stacks, in a recording that has some
+		json | perfetto | chrome | nsys-sqlite) has "$name-in-$format" "$out.$format" recipe ;;
+		esac
+	done
+}
+in_every_output kind "$tmp/kinds"
+
+# ---- the source's records are seen live, and are in every output -----------------------------------------------------
+
+"$ct" record --host -o "$tmp/signals" -- "$tmp/program" > "$tmp/log" 2>&1 || not_ok source-records "$(cat "$tmp/log")"
+has source-in-table <("$ct" replay "$tmp/signals" 2>&1) '\[recipe\].*spoons=10'
+same source-number-of-records '"spoons":10' "$("$ct" replay --format json "$tmp/signals" 2>&1 | grep -oE '"spoons":[0-9]+' | tr '\n' ' ' | sed 's/ $//')"
+in_every_output source "$tmp/signals"
 
 # ---- the column is in every table --------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@
 #define CT_HOST_NAME 24
 #define CT_HOST_TGIDS (1u << 22) /* PID_MAX_LIMIT */
 #define CT_HOST_SYSCALLS 512
+#define CT_HOST_THREADS 8192 /* that are watched at a time, where task storage cannot be used */
 /* A wait of a member that lasted so long makes whoever ended it a member. */
 #define CT_HOST_GROW_NS 100000ULL
 /* A shorter time off the CPU counts as running. */

@@ -70,13 +70,17 @@ static inline void alone_begins(void)
 	}
 }
 
-static inline void alone_ends(void)
+/* The thread of this number ends. Makes no system call. */
+static inline void alone_left(int tid)
 {
-	int tid = (int)syscall(SYS_gettid);
-
 	for (int i = 0; i < ALONE_THREADS; i++)
 		if (__atomic_load_n(&alone_mine.threads[i].tid, __ATOMIC_ACQUIRE) == tid)
 			__atomic_store_n(&alone_mine.threads[i].tid, 0, __ATOMIC_RELEASE);
+}
+
+static inline void alone_ends(void)
+{
+	alone_left((int)syscall(SYS_gettid));
 }
 
 /* ---- the objects ---- */

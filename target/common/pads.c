@@ -123,7 +123,7 @@ static bool is_covered(void)
  * program. */
 static bool is_limited(void)
 {
-	struct rlimit limit;
+	struct rlimit limit = { 0 };
 
 	return sys_call(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0) ||
 	       limit.rlim_cur != RLIM_INFINITY;

@@ -71,32 +71,34 @@ int activity_enable(int kind, bool dump)
 						     : c->cuptiActivityEnable(kind);
 }
 
-void activity_disable(int kind)
+int activity_disable(int kind)
 {
-	if (agent.shared)
-		agent.cupti.cuptiActivityDisable_v2(agent.subscriber, kind, NULL);
-	else
-		agent.cupti.cuptiActivityDisable(kind);
+	return agent.shared ? agent.cupti.cuptiActivityDisable_v2(agent.subscriber, kind, NULL)
+			    : agent.cupti.cuptiActivityDisable(kind);
 }
 
-void activity_api(int domain, uint32_t id, bool on)
+int activity_api(int domain, uint32_t id, bool on)
 {
 	const struct cupti *c = &agent.cupti;
 	bool driver = domain == AGENT_DRIVER;
 
 	if (agent.shared)
-		(driver ? c->cuptiActivityEnableDriverApi_v2
-			: c->cuptiActivityEnableRuntimeApi_v2)(agent.subscriber, id, on);
-	else
-		(driver ? c->cuptiActivityEnableDriverApi : c->cuptiActivityEnableRuntimeApi)(id,
-											      on);
+		return (driver ? c->cuptiActivityEnableDriverApi_v2
+			       : c->cuptiActivityEnableRuntimeApi_v2)(agent.subscriber, id, on);
+	return (driver ? c->cuptiActivityEnableDriverApi : c->cuptiActivityEnableRuntimeApi)(id,
+											     on);
 }
 
-int activity_next(uint8_t *buffer, size_t valid, void **record)
+bool activity_next(uint8_t *buffer, size_t valid, void **record)
 {
-	return agent.shared ? agent.cupti.cuptiActivityGetNextRecord_v2(agent.subscriber, buffer,
-									valid, record)
-			    : agent.cupti.cuptiActivityGetNextRecord(buffer, valid, record);
+	int r = agent.shared ? agent.cupti.cuptiActivityGetNextRecord_v2(agent.subscriber, buffer,
+									 valid, record)
+			     : agent.cupti.cuptiActivityGetNextRecord(buffer, valid, record);
+
+	/* its word for the end */
+	if (r != CUPTI_MAX_LIMIT_REACHED)
+		refused(REFUSED_RECORDS, r);
+	return !r;
 }
 
 size_t activity_dropped(void *context, uint32_t stream)
@@ -107,19 +109,17 @@ size_t activity_dropped(void *context, uint32_t stream)
 									     context, stream, &n)
 			  : agent.cupti.cuptiActivityGetNumDroppedRecords(context, stream, &n);
 
-	return err ? 0 : n;
+	return refused(REFUSED_DROPPED, err) ? 0 : n;
 }
 
-void activity_system_tids(void)
+int activity_system_tids(void)
 {
 	int type = CUPTI_THREAD_ID_SYSTEM;
 	size_t size = sizeof(type);
 
-	if (agent.shared)
-		agent.cupti.cuptiActivitySetAttribute_v2(agent.subscriber,
-							 CUPTI_ATTR_THREAD_ID_TYPE, &size, &type);
-	else
-		agent.cupti.cuptiSetThreadIdType(type);
+	return agent.shared ? agent.cupti.cuptiActivitySetAttribute_v2(
+				      agent.subscriber, CUPTI_ATTR_THREAD_ID_TYPE, &size, &type)
+			    : agent.cupti.cuptiSetThreadIdType(type);
 }
 
 int activity_time(uint64_t *ns)

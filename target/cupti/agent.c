@@ -122,8 +122,8 @@ static int finalize(void)
 	}
 	atomic_store(&agent.finalized, false);
 	atomic_store(&agent.finalize_err, 0);
-	c->cuptiEnableDomain(1, agent.subscriber, CUPTI_RUNTIME);
-	c->cuptiEnableDomain(1, agent.subscriber, CUPTI_DRIVER);
+	refused(REFUSED_END, c->cuptiEnableDomain(1, agent.subscriber, CUPTI_RUNTIME));
+	refused(REFUSED_END, c->cuptiEnableDomain(1, agent.subscriber, CUPTI_DRIVER));
 	atomic_store(&agent.finalize, true);
 	while (!atomic_load(&agent.finalized) && !atomic_load(&agent.finalize_err)) {
 		uint64_t ms = (clock_now() - begun) / 1000000;
@@ -150,8 +150,8 @@ static void unsubscribe(void)
 		return;
 	calls_disable();
 	for (int d = CUPTI_DRIVER; d <= CUPTI_STATE; d++)
-		agent.cupti.cuptiEnableDomain(0, agent.subscriber, d);
-	agent.cupti.cuptiUnsubscribe(agent.subscriber);
+		refused(REFUSED_END, agent.cupti.cuptiEnableDomain(0, agent.subscriber, d));
+	refused(REFUSED_END, agent.cupti.cuptiUnsubscribe(agent.subscriber));
 	agent.subscriber = NULL;
 }
 
@@ -233,6 +233,7 @@ static void finish(int err)
 {
 	owner_unwatch();
 	device_tell_lost();
+	refusals_tell();
 	link_send(1000);
 	link_bye(err, 500);
 	link_close();
@@ -271,6 +272,7 @@ static void last_words(void)
 	else
 		device_flush(true);
 	device_tell_lost();
+	refusals_tell();
 	link_send(EXIT_MS / 2);
 	link_bye(0, 100);
 	link_close();
@@ -321,6 +323,7 @@ static void work(void)
 			return;
 		if (owner_asked())
 			withdraw();
+		refusals_tell();
 		now = clock_now();
 		if (queue_used())
 			came = now;
@@ -501,6 +504,7 @@ static int enter(const char *text)
 	atomic_store(&agent.fatal, false);
 	atomic_store(&agent.finalized, false);
 	atomic_store(&agent.kernels_asked, false);
+	refusals_reset();
 	atomic_store(&agent.dropped, 0);
 	atomic_store(&agent.bad_time, 0);
 	atomic_store(&agent.too_deep, 0);

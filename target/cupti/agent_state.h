@@ -142,6 +142,23 @@ void owner_give(void);	   /* the agent has withdrawn: the call continues */
 bool owner_was_used(void); /* the program has used CUPTI */
 void owner_reset(void);	   /* in a forked child */
 
+/* ---- refusals.c ---- */
+enum refusal {
+	REFUSED_KERNELS,
+	REFUSED_RECORDS,
+	REFUSED_CALLBACKS,
+	REFUSED_TIDS,
+	REFUSED_FLUSH,
+	REFUSED_DROPPED,
+	REFUSED_SETTINGS,
+	REFUSED_END,
+	REFUSALS
+};
+/* A function of CUPTI's has returned this; 0: it has done it. From any thread. Returns whether it was refused. */
+bool refused(enum refusal, int result);
+void refusals_tell(void); /* in the agent's thread: what has not been said */
+void refusals_reset(void);
+
 /* ---- activity.c: each as the function of CUPTI's with that name ---- */
 typedef void (*activity_request)(uint8_t **buffer, size_t *size, size_t *max_records);
 typedef void (*activity_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
@@ -151,11 +168,12 @@ int activity_callbacks(activity_request, activity_complete);
 /* Whose functions for buffers are registered: 1: ours, -1: the program's, 0: none */
 int activity_registered(void);
 int activity_enable(int kind, bool dump); /* dump: also records of what exists already */
-void activity_disable(int kind);
-void activity_api(int domain, uint32_t id, bool on); /* records of calls of one function */
-int activity_next(uint8_t *buffer, size_t valid, void **record);
+int activity_disable(int kind);
+int activity_api(int domain, uint32_t id, bool on); /* records of calls of one function */
+/* false: there are no more */
+bool activity_next(uint8_t *buffer, size_t valid, void **record);
 size_t activity_dropped(void *context, uint32_t stream); /* since the last time */
-void activity_system_tids(void);
+int activity_system_tids(void);
 int activity_time(uint64_t *ns);
 
 /* ---- contexts.c ---- */

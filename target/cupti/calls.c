@@ -540,7 +540,7 @@ static void maybe_begin_kernels(void)
 	/* first, so that who withdraws the request waits for this thread if it was too late */
 	atomic_fetch_add(&agent.kernels_begin, 1);
 	if (atomic_compare_exchange_strong(&agent.kernels_asked, &yes, false))
-		activity_enable(CUPTI_KIND_KERNEL, false);
+		refused(REFUSED_KERNELS, activity_enable(CUPTI_KIND_KERNEL, false));
 	atomic_fetch_sub(&agent.kernels_begin, 1);
 }
 
@@ -616,10 +616,15 @@ static bool follows_nodes(void)
 	       agent.cupti.cuptiGetGraphNodeId;
 }
 
+static void enable_callback(int domain, uint32_t id)
+{
+	refused(REFUSED_CALLBACKS,
+		agent.cupti.cuptiEnableCallback(1, agent.subscriber, domain, id));
+}
+
 /* Asks CUPTI for the ids that the user side named, and no others. */
 int calls_enable(void)
 {
-	const struct cupti *c = &agent.cupti;
 	bool calls = agent.want.flags & AGENT_S_CALLS, records = has_records();
 
 	for (int d = AGENT_DRIVER; d <= AGENT_RUNTIME; d++) {
@@ -628,26 +633,23 @@ int calls_enable(void)
 			bool cause = f->flags & AGENT_F_CAUSE && agent.want.kinds;
 
 			if (cause && records)
-				activity_api(d, id, true);
+				refused(REFUSED_CALLBACKS, activity_api(d, id, true));
 			if ((calls && f->flags & AGENT_F_CALL) || (cause && !records) ||
 			    f->flags & AGENT_F_UNLOADS)
-				c->cuptiEnableCallback(1, agent.subscriber, d, id);
+				enable_callback(d, id);
 		}
 	}
 	if (agent.want.kinds) {
-		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE,
-				       CUPTI_RES_CONTEXT_CREATED);
-		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE,
-				       CUPTI_RES_STREAM_CREATED);
-		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE,
-				       CUPTI_RES_CONTEXT_DESTROYS);
+		enable_callback(CUPTI_RESOURCE, CUPTI_RES_CONTEXT_CREATED);
+		enable_callback(CUPTI_RESOURCE, CUPTI_RES_STREAM_CREATED);
+		enable_callback(CUPTI_RESOURCE, CUPTI_RES_CONTEXT_DESTROYS);
 	}
 	if (follows_nodes()) {
-		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE, CUPTI_RES_NODE_CREATED);
-		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE, CUPTI_RES_NODE_CLONED);
+		enable_callback(CUPTI_RESOURCE, CUPTI_RES_NODE_CREATED);
+		enable_callback(CUPTI_RESOURCE, CUPTI_RES_NODE_CLONED);
 		send_node(0, 0);
 	}
-	c->cuptiEnableDomain(1, agent.subscriber, CUPTI_STATE);
+	refused(REFUSED_CALLBACKS, agent.cupti.cuptiEnableDomain(1, agent.subscriber, CUPTI_STATE));
 	return 0;
 }
 
@@ -656,7 +658,7 @@ void calls_disable(void)
 	for (int d = AGENT_DRIVER; d <= AGENT_RUNTIME && has_records() && agent.want.kinds; d++)
 		for (uint32_t id = 0; id < FUNCS_MAX; id++)
 			if (agent.funcs[d][id].flags & AGENT_F_CAUSE)
-				activity_api(d, id, false);
+				refused(REFUSED_END, activity_api(d, id, false));
 }
 
 void calls_forget(void)

@@ -313,7 +313,12 @@ typedef uint64_t (*cupti_clock)(void);
 	O(cuptiGetResultString, (int result, const char **text))                                \
 	O(cuptiFinalize, (void))
 
+/* What it refuses is said (refusals.c), and so no result is left out. */
+#if defined(__clang__)
 #define CUPTI_FIELD(name, args) int(*name) args;
+#else
+#define CUPTI_FIELD(name, args) int(*name) args __attribute__((warn_unused_result));
+#endif
 struct cupti {
 	CUPTI_FUNCS(CUPTI_FIELD, CUPTI_FIELD)
 	void *lib;

@@ -92,11 +92,11 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 		if (atomic_fetch_sub(&discards, 1) > 1)
 			count = valid / sizeof(struct cupti_memcpy); /* about */
 		else
-			while (valid && !activity_next(buffer, valid, &record))
+			while (valid && activity_next(buffer, valid, &record))
 				count++;
 		atomic_fetch_add(&agent.dropped, count);
 	} else {
-		while (valid && live && !activity_next(buffer, valid, &record))
+		while (valid && live && activity_next(buffer, valid, &record))
 			records_convert(record);
 	}
 	pthread_mutex_unlock(&records_lock);
@@ -170,8 +170,7 @@ static void say_holder(const char *name)
 {
 	link_say(MEET_ERROR,
 		 "process %u: another profiler%s%s holds CUPTI, which has one user at a time: "
-		 "device work is not shown; "
-		 "end that profiler first",
+		 "device work is not shown; end that profiler first",
 		 agent.pid, name && *name ? " named " : "", name ? name : "");
 }
 
@@ -191,7 +190,7 @@ static bool share(char *holder, size_t size)
 	if (!c->cuptiSubscribe_v2 || c->cuptiSubscribe_v2(&subscriber, calls_callback, NULL, &p))
 		return false;
 	if (!can) {
-		c->cuptiUnsubscribe(subscriber);
+		refused(REFUSED_END, c->cuptiUnsubscribe(subscriber));
 		return false;
 	}
 	agent.subscriber = subscriber;
@@ -225,8 +224,7 @@ static int subscribe(void)
 	if (r == CUPTI_UNKNOWN || r == CUPTI_NOT_INITIALIZED)
 		link_say(MEET_ERROR,
 			 "process %u: CUPTI finds no CUDA driver (%s): device work is not shown; "
-			 "is the NVIDIA driver "
-			 "installed, and does its version fit %s?",
+			 "is the NVIDIA driver installed, and does its version fit %s?",
 			 agent.pid, library_error(r), c->path);
 	else
 		link_say(MEET_ERROR, "process %u: CUPTI refuses (%s): device work is not shown",
@@ -254,7 +252,7 @@ static void attribute(unsigned int i, size_t value)
 	    !c->cuptiActivityGetAttribute(attributes[i].which, &size, &was))
 		attributes[i].value = was;
 	size = sizeof(value);
-	c->cuptiActivitySetAttribute(attributes[i].which, &size, &value);
+	refused(REFUSED_SETTINGS, c->cuptiActivitySetAttribute(attributes[i].which, &size, &value));
 }
 
 /* CUPTI's own clock, which it cannot be told to use again. */
@@ -276,13 +274,14 @@ void device_restore(void)
 		size_t size = sizeof(attributes[i].value);
 
 		if (attributes[i].value)
-			c->cuptiActivitySetAttribute(attributes[i].which, &size,
-						     &attributes[i].value);
+			refused(REFUSED_END,
+				c->cuptiActivitySetAttribute(attributes[i].which, &size,
+							     &attributes[i].value));
 	}
 	if (thread_ids >= 0)
-		c->cuptiSetThreadIdType(thread_ids);
+		refused(REFUSED_END, c->cuptiSetThreadIdType(thread_ids));
 	if (agent.clock == AGENT_CLOCK_CALLBACK)
-		c->cuptiActivityRegisterTimestampCallback(cuptis_clock);
+		refused(REFUSED_END, c->cuptiActivityRegisterTimestampCallback(cuptis_clock));
 }
 
 void device_reset(void)
@@ -372,8 +371,7 @@ static int busy(void)
 {
 	link_say(MEET_ERROR,
 		 "process %u: the program itself uses CUPTI, or has used it: CUPTI is left to it, "
-		 "so "
-		 "that its own profile is complete, and device work is not shown",
+		 "so that its own profile is complete, and device work is not shown",
 		 agent.pid);
 	return -EBUSY;
 }
@@ -388,7 +386,7 @@ static int claim(void)
 		return busy();
 	err = subscribe();
 	if (!err && used && !agent.shared) {
-		agent.cupti.cuptiUnsubscribe(agent.subscriber);
+		refused(REFUSED_END, agent.cupti.cuptiUnsubscribe(agent.subscriber));
 		agent.subscriber = NULL;
 		err = busy();
 	}
@@ -422,14 +420,21 @@ static int enable(void)
 		if (!agent.shared && c->cuptiGetThreadIdType &&
 		    c->cuptiGetThreadIdType(&thread_ids))
 			thread_ids = -1;
-		activity_system_tids();
+		refused(REFUSED_TIDS, activity_system_tids());
 		agent.clock = choose_clock();
 		if (agent.clock == AGENT_CLOCK_CALLBACK &&
 		    c->cuptiActivityRegisterTimestampCallback(clock_now))
 			agent.clock = AGENT_CLOCK_OFFSET;
 		clock_reset();
 		clock_measure();
-		activity_callbacks(request, complete);
+		err = activity_callbacks(request, complete);
+		if (err) {
+			link_say(MEET_ERROR,
+				 "process %u: CUPTI takes no buffers for its records (%s): device "
+				 "work is not shown",
+				 agent.pid, library_error(err));
+			return -ENODEV;
+		}
 	}
 	/* the calls before the work that they cause */
 	err = calls_enable();
@@ -467,10 +472,10 @@ void device_disable(bool all)
 		return;
 	for (size_t i = NKINDS; i-- > 0;)
 		if (wanted(i))
-			activity_disable(kinds[i].kind);
+			refused(REFUSED_END, activity_disable(kinds[i].kind));
 	agent.kernels_ended |= agent.want.kinds & AGENT_KERNEL;
 	if (agent.want.flags & AGENT_S_GRAPHS && agent.want.kinds & AGENT_KERNEL)
-		activity_disable(CUPTI_KIND_GRAPH);
+		refused(REFUSED_END, activity_disable(CUPTI_KIND_GRAPH));
 }
 
 void device_flush(bool all)
@@ -478,7 +483,7 @@ void device_flush(bool all)
 	/* this affects all subscribers: unfinished records in another one's buffers must stay
 	 * there */
 	if (agent.want.kinds && owner_holds())
-		agent.cupti.cuptiActivityFlushAll(all && !agent.shared);
+		refused(REFUSED_FLUSH, agent.cupti.cuptiActivityFlushAll(all && !agent.shared));
 }
 
 bool device_starved(void)

@@ -70,6 +70,22 @@ static uint16_t channel(uint32_t id)
 	return id < 0xffff ? (uint16_t)id : 0xffff;
 }
 
+static void put_place(struct ct_work *w, uint32_t device, uint32_t context, uint32_t stream)
+{
+	w->device = known(device);
+	w->context = known(context);
+	w->stream = known(stream);
+}
+
+/* Of work that may be a node of a graph. */
+static void put_cause(struct ct_work *w, uint32_t id, uint32_t graph, uint64_t node, uint32_t on)
+{
+	w->correlation = correlation(id, graph);
+	w->graph_node = node;
+	w->graph = graph;
+	w->channel = channel(on);
+}
+
 static void kernel(const struct cupti_kernel *k)
 {
 	uint64_t name = names_of_record(k->name, clock_ns(k->start));
@@ -77,13 +93,8 @@ static void kernel(const struct cupti_kernel *k)
 
 	if (!r)
 		return;
-	r->w.device = known(k->device);
-	r->w.context = known(k->context);
-	r->w.stream = known(k->stream);
-	r->w.correlation = correlation(k->correlation, k->graph);
-	r->w.graph_node = k->graph_node;
-	r->w.graph = k->graph;
-	r->w.channel = channel(k->channel);
+	put_place(&r->w, k->device, k->context, k->stream);
+	put_cause(&r->w, k->correlation, k->graph, k->graph_node, k->channel);
 	r->name = name;
 	r->queued_ns = clock_ns(k->queued);
 	r->submitted_ns = clock_ns(k->submitted);
@@ -109,13 +120,10 @@ static void copy(const struct cupti_memcpy *m)
 
 	if (!r)
 		return;
-	r->w.device = r->src_device = r->dst_device = known(m->device);
-	r->w.context = r->src_context = r->dst_context = known(m->context);
-	r->w.stream = known(m->stream);
-	r->w.correlation = correlation(m->correlation, m->graph);
-	r->w.graph_node = m->graph_node;
-	r->w.graph = m->graph;
-	r->w.channel = channel(m->channel);
+	put_place(&r->w, m->device, m->context, m->stream);
+	r->src_device = r->dst_device = r->w.device;
+	r->src_context = r->dst_context = r->w.context;
+	put_cause(&r->w, m->correlation, m->graph, m->graph_node, m->channel);
 	r->bytes = m->bytes;
 	r->count = agent.cupti.version >= CUPTI_12_8 ? (uint32_t)u64_at(m, CUPTI_MEMCPY_COUNT_AT)
 						     : 1;
@@ -134,17 +142,12 @@ static void copy_peer(const struct cupti_memcpy2 *m)
 
 	if (!r)
 		return;
-	r->w.device = known(m->device);
-	r->w.context = known(m->context);
-	r->w.stream = known(m->stream);
+	put_place(&r->w, m->device, m->context, m->stream);
 	r->src_device = known(m->src_device);
 	r->src_context = known(m->src_context);
 	r->dst_device = known(m->dst_device);
 	r->dst_context = known(m->dst_context);
-	r->w.correlation = correlation(m->correlation, m->graph);
-	r->w.graph_node = m->graph_node;
-	r->w.graph = m->graph;
-	r->w.channel = channel(m->channel);
+	put_cause(&r->w, m->correlation, m->graph, m->graph_node, m->channel);
 	r->bytes = m->bytes;
 	r->count = 1;
 	r->kind = m->copy_kind;
@@ -160,13 +163,8 @@ static void set(const struct cupti_memset *m)
 
 	if (!r)
 		return;
-	r->w.device = known(m->device);
-	r->w.context = known(m->context);
-	r->w.stream = known(m->stream);
-	r->w.correlation = correlation(m->correlation, m->graph);
-	r->w.graph_node = m->graph_node;
-	r->w.graph = m->graph;
-	r->w.channel = channel(m->channel);
+	put_place(&r->w, m->device, m->context, m->stream);
+	put_cause(&r->w, m->correlation, m->graph, m->graph_node, m->channel);
 	r->bytes = m->bytes;
 	r->value = m->value;
 	r->memory = (uint8_t)m->memory;
@@ -195,9 +193,7 @@ static void graph(const struct cupti_graph *g)
 
 	if (!r)
 		return;
-	r->device = known(g->device);
-	r->context = known(g->context);
-	r->stream = known(g->stream);
+	put_place(r, g->device, g->context, g->stream);
 	r->correlation = correlation(g->correlation, g->graph ? g->graph : 1);
 	r->graph = g->graph;
 	queue_commit(r);
@@ -233,9 +229,7 @@ static void memory(const struct cupti_memory *m)
 
 	if (!r)
 		return;
-	r->w.device = known(m->device);
-	r->w.context = known(m->context);
-	r->w.stream = known(m->stream);
+	put_place(&r->w, m->device, m->context, m->stream);
 	r->w.correlation = m->correlation;
 	r->address = m->address;
 	r->bytes = m->bytes;

@@ -77,7 +77,7 @@ static __thread __u64 self_ring __attribute__((tls_model("initial-exec")));
 
 static __u64 now(void)
 {
-	struct timespec ts;
+	struct timespec ts = { 0 };
 
 #if defined(__x86_64__)
 	if (flags & HOOKS_S_TSC)
@@ -979,6 +979,16 @@ void capture_in_vfork(void)
 bool capture_is_sandboxed(void)
 {
 	return is_sandboxed();
+}
+
+__u64 capture_filters(void)
+{
+	return __atomic_load_n(__atomic_load_n(&filtered, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+}
+
+bool capture_is_watched(void)
+{
+	return __atomic_load_n(&filtered, __ATOMIC_RELAXED) != &no_word;
 }
 
 void capture_watches(const __u64 *word)

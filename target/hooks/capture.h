@@ -38,9 +38,12 @@ void capture_fit(__u64 bytes);
  * needs one is missing: texts behind pointers, names of threads, the calls of new threads when there is no block
  * for them. calls: the calling thread may still make one, which makes room ahead. */
 void capture_sandboxed(bool calls);
+/* What the kernel says of filters (wire/filters.h); 0: nothing, or it says nothing. */
+__u64 capture_filters(void);
 bool capture_is_sandboxed(void);
 /* The kernel sets this word when it is so, before the program can know it. */
 void capture_watches(const __u64 *word);
+bool capture_is_watched(void);
 /* Functions whose hooks were off for a time, because of another tracer. */
 void capture_interrupted(unsigned int functions);
 /* The connection is gone, although nobody has asked for that: records end here. */

@@ -39,7 +39,7 @@ static long py_read(void *to, __u32 len, __u64 from);
 
 static __u64 py_now(void)
 {
-	struct timespec ts;
+	struct timespec ts = { 0 };
 
 	sys_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&ts, 0, 0, 0, 0);
 	return (__u64)ts.tv_sec * 1000000000ULL + (__u64)ts.tv_nsec;

@@ -148,7 +148,15 @@ static void others_begin(void)
 
 void filters_look(int threads)
 {
-	if (filter_is_known || (!capture_is_sandboxed() && !own_finds_filters(threads)))
+	bool strict = false, found = own_finds_filters(threads, &strict);
+
+	/* our thread is not concerned, and takes the hooks off */
+	if (strict) {
+		__atomic_store_n(&thread_ends.unnoticed, true, __ATOMIC_RELEASE);
+		__atomic_store_n(&thread_ends.no_clock, true, __ATOMIC_RELEASE);
+		engine_rest();
+	}
+	if (filter_is_known || (!found && !capture_is_sandboxed()))
 		return;
 	filter_is_known = true;
 	capture_sandboxed(true);
@@ -182,9 +190,8 @@ void hooks_finish(int err)
 		talk_say(MEET_WARN,
 			 "process %d: its hooks could not be removed (%s): its code stays changed, "
 			 "which does nothing but take it some nanoseconds a call; a later trace of "
-			 "it "
-			 "with --source=hooks removes them, if the process may write to its code "
-			 "then",
+			 "it with --source=hooks removes them, if the process may write to its "
+			 "code then",
 			 (int)hooks_pid, strerror(failed ? -failed : EACCES));
 	if (left.inside)
 		talk_say(MEET_VERB,
@@ -201,22 +208,26 @@ void hooks_finish(int err)
 	if (thread_ends.to_share)
 		talk_say(MEET_WARN,
 			 "process %d: it makes a child that shares its memory (clone() with "
-			 "CLONE_VM), "
-			 "and "
-			 "hooks cannot tell the two apart: its hooks were removed first, and its "
-			 "calls "
-			 "are not shown from now on",
+			 "CLONE_VM), and hooks cannot tell the two apart: its hooks were removed "
+			 "first, and its calls are not shown from now on",
 			 (int)hooks_pid);
 	if (thread_ends.sandboxed)
 		talk_say(MEET_WARN,
 			 "process %d restricts the system calls of all its threads (seccomp): its "
 			 "hooks were removed first, and its calls are not shown from now on",
 			 (int)hooks_pid);
-	if (thread_ends.no_clock)
+	if (thread_ends.no_clock && thread_ends.unnoticed)
+		talk_say(MEET_WARN,
+			 "process %d: a thread of it is in the strict mode of seccomp, which was "
+			 "noticed only afterwards: a call of CUDA in that thread might have ended "
+			 "the process; its hooks were removed, and its calls are not shown from "
+			 "now on: use --source=probes",
+			 (int)hooks_pid);
+	else if (thread_ends.no_clock)
 		talk_say(MEET_WARN,
 			 "process %d: it forbids a thread to take times (prctl(PR_SET_TSC), or "
-			 "seccomp): its "
-			 "hooks were removed first, and its calls are not shown from now on",
+			 "seccomp): its hooks were removed first, and its calls are not shown from "
+			 "now on",
 			 (int)hooks_pid);
 	talk_bye(err, (__u32)left.kept_bytes);
 	talk_close();
@@ -255,6 +266,7 @@ int hooks_enter(bool waits)
 	if (!err) {
 		filters_look(HOOK_THREADS);
 		loader_look();
+		at_calls_begin();
 		err = begin(waits);
 	}
 	if (err) {

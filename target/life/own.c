@@ -36,6 +36,7 @@
 #define DLMOPEN_COOKIE (~0u - 9)
 #define SETRLIMIT_COOKIE (~0u - 10)
 #define PRLIMIT_COOKIE (~0u - 11)
+/* NOLINTNEXTLINE(misc-redundant-expression): that both are the same is what is asserted */
 _Static_assert(OWN_COOKIES == PRLIMIT_COOKIE, "the smallest of these cookies");
 
 /* ---- what a call means ---- */
@@ -127,7 +128,7 @@ struct own_call own_call(__u32 id, const struct hook_regs *r)
 /* Returns how many threads the process has; 0: that is not known. */
 static unsigned long thread_count(void)
 {
-	struct stat s;
+	struct stat s = { 0 };
 
 	if (sys_call(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task", (long)&s, 0, 0, 0) ||
 	    s.st_nlink < 2)
@@ -179,11 +180,13 @@ static long number_of(const char *status, const char *word)
 	return at ? strtol(at + strlen(word), NULL, 10) : 0;
 }
 
-/* How much a thread is restricted: 0: not at all. Linux before 5.9 does not say how many filters there are. */
-static long restricted(int tasks, const char *thread)
+/* How much a thread is restricted: 0: not at all. Linux before 5.9 does not say how many filters there are. Sets
+ * *strict if it is in seccomp's strict mode. */
+static long restricted(int tasks, const char *thread, bool *strict)
 {
 	char path[64], status[4096];
 	ssize_t n;
+	long mode;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/status", thread);
@@ -193,10 +196,19 @@ static long restricted(int tasks, const char *thread)
 	n = read(fd, status, sizeof(status) - 1);
 	close(fd);
 	status[n > 0 ? n : 0] = '\0';
-	return number_of(status, "\nSeccomp:") + number_of(status, "\nSeccomp_filters:");
+	mode = number_of(status, "\nSeccomp:");
+	*strict |= mode == SECCOMP_MODE_STRICT;
+	return mode + number_of(status, "\nSeccomp_filters:");
 }
 
-bool own_finds_filters(int most)
+bool own_is_restricted(void)
+{
+	bool strict = false;
+
+	return restricted(AT_FDCWD, "/proc/thread-self", &strict) != 0;
+}
+
+bool own_finds_filters(int most, bool *strict)
 {
 	static long place; /* where the next look begins */
 	DIR *tasks = opendir("/proc/self/task");
@@ -208,12 +220,12 @@ bool own_finds_filters(int most)
 	if (!tasks)
 		return false;
 	snprintf(thread, sizeof(thread), "%ld", sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0));
-	own = restricted(dirfd(tasks), thread);
+	own = restricted(dirfd(tasks), thread, strict);
 	snprintf(thread, sizeof(thread), "%ld", sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0));
-	found = restricted(dirfd(tasks), thread) > own;
+	found = restricted(dirfd(tasks), thread, strict) > own;
 	seekdir(tasks, place);
 	for (int i = 0; i < most && !found && (d = readdir(tasks)) != NULL; i++)
-		found = d->d_name[0] != '.' && restricted(dirfd(tasks), d->d_name) > own;
+		found = d->d_name[0] != '.' && restricted(dirfd(tasks), d->d_name, strict) > own;
 	place = d ? telldir(tasks) : 0;
 	closedir(tasks);
 	return found;

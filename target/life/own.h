@@ -47,9 +47,11 @@ bool own_changes_clock(const struct own_call *);
  * system calls. */
 bool own_limits_addresses(const struct own_call *, __u64 *bytes);
 
-/* Returns whether a thread's system calls are restricted more than the caller's, by a filter that no hook saw
- * being set. Looks at the main thread and `most` others, the next time at the next ones. Only for the thread of the hooks, or before there are hooks. */
-bool own_finds_filters(int most);
+/* Returns whether a thread's system calls are restricted more than the caller's, in a way that no hook saw, and
+ * sets *strict if that is seccomp's strict mode, in which a thread has no clock either. Looks at the main thread and `most` others, the next time at the next ones. Only for the thread of the hooks, or before there are hooks. */
+bool own_finds_filters(int most, bool *strict);
+/* Returns whether the calling thread's own system calls are restricted, in whatever way. */
+bool own_is_restricted(void);
 
 /* Hooks the loader's function. *first: it was tried for the first time. */
 enum hook_result own_hook_loader(bool *first);

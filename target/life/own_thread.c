@@ -22,6 +22,7 @@
 #include "../engine/engine.h"
 #include "../hooks/capture.h"
 #include "change.h"
+#include "forbidden.h"
 #include "listener.h"
 #include "life.h"
 #include "lists.h"
@@ -304,16 +305,33 @@ static int message_next(size_t *size)
 	return type;
 }
 
+/* changing: between change_begins() and change_ends(). */
+static void look_at_filters(bool changing)
+{
+	enum forbidden how = forbidden_now();
+
+	if (how == FORBIDDEN_NOT)
+		return;
+	if (changing)
+		change_ends();
+	/* its number may become another thread's */
+	if (how == FORBIDDEN_ENDS)
+		alone_left((int)thread_tid);
+	forbidden_end(how);
+}
+
 static void live(void)
 {
 	uint64_t look = meet_now() + LOOK_MS * 1000000ULL, now;
 	bool on = true;
 	size_t size;
 
+	forbidden_prepare(thread_along.own);
 	while (on) {
 		__u32 rung = bell_look(capture_area());
 		int type;
 
+		look_at_filters(false);
 		if (answer_listeners())
 			return;
 		questions_send();
@@ -321,8 +339,10 @@ static void live(void)
 		if (type > 0)
 			__atomic_store_n(&questions_unanswered, false, __ATOMIC_RELEASE);
 		now = meet_now();
+		look_at_filters(false);
 		change_begins();
 		muted_step();
+		look_at_filters(true);
 		if (type || now >= look)
 			on = step(type, size);
 		change_ends();

@@ -17,7 +17,8 @@ extern struct thread_ends {
 	bool sandboxed;	  /* the system calls of all threads are about to be restricted */
 	bool to_be_alone; /* the program makes a call that needs a process with one thread */
 	bool to_share; /* the program is about to make a child that shares its memory and the areas of its threads */
-	bool no_clock; /* a thread of the program will not be able to take times; this stays */
+	bool no_clock;	/* a thread of the program will not be able to take times; this stays */
+	bool unnoticed; /* the same, and the thread is so far already */
 } thread_ends;
 extern bool filter_is_known; /* the program restricts its system calls */
 extern bool thread_pausing;  /* our thread must end, and the hooks stay */

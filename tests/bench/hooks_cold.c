@@ -145,7 +145,7 @@ static void open_area(void)
 	area->phase = CT_PHASE_RUNNING;
 }
 
-/* As a reader does that keeps up. Returns whether something has been recorded. */
+/* Does what a reader does that keeps up. Returns whether something has been recorded. */
 static bool empty_ring(void)
 {
 	struct hooks_thread *t = hooks_block(area, 0, RING);

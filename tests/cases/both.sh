@@ -24,7 +24,7 @@ case_both_same_rows() { # long undisturbed
 }
 
 
-# barring: what makes of a program one that may not write to its own code, into $T/bar.so, as an LD_PRELOAD.
+# barring: makes $T/bar.so, which as an LD_PRELOAD forbids a program to write to its own code. hooks.sh uses it too.
 barring() {
 	gcc -shared -fPIC -o "$T/bar.so" -x c - << 'END'
 #include <errno.h>
@@ -142,6 +142,24 @@ case_both_static_child() { # undisturbed
 	finish
 	ok_rc
 	says '^cudatrace: 24 calls, 0 lost of those seen; process [0-9]+ \(static\) used CUDA and had no hooks: its calls are not known, from [0-9.]+ s to [0-9.]+ s$'
+}
+
+# Many short programs, some at a time, that hooks enter or do not. Those that end before they have probes are no error.
+case_both_many_short() { # undisturbed
+	with_hooks
+	static_calls 17
+	# shellcheck disable=SC2016
+	"$CUDATRACE" --source=auto --format json -o "$T/out" -- sh -c '
+		for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+			"$0" queries 3
+			(sleep 0.1"$i"; echo) | "$1" &
+			"$0" queries 2
+		done
+		wait' "$CALLS" "$T/static" > "$T/prog.out" 2> "$T/err" < /dev/null && rc=0 || rc=$?
+	ok_rc
+	! grep -q error "$T/err" || fail "an error: $(grep -m 1 error "$T/err")"
+	says '^cudatrace: [0-9]+ calls, 0 lost of those seen; [0-9]+ processes used CUDA and had no hooks: '
+	expect "programs with hooks" "$(grep '"name":"cudaStreamQuery"' "$T/out" | grep -vc '"process":"static"')" 60
 }
 
 # Another tracer has breakpoints on the functions already: then these are traced by probes here too, and each tracer sees each call once.

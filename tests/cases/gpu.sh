@@ -101,6 +101,28 @@ case_gpu_threads() {
 	no_loss
 }
 
+# What CUPTI refuses is said, wherever that is: callbacks, buffers, the rest of a buffer, and kernels that a thread of the program begins again.
+case_gpu_refused() {
+	local how says
+	for how in "deaf:warning: process [0-9]+: CUPTI does not tell of all calls: calls, or the calls that device work belongs to, are missing" \
+		"cut:warning: process [0-9]+: CUPTI gives not all records of a buffer: device work is missing" \
+		"bufferless:error: process [0-9]+: CUPTI takes no buffers for its records"; do
+		export STANDIN_CUPTI=${how%%:*}
+		ct_json --gpu -- "$WORK" 5 return
+		says "${how#*:} \("
+	done
+	export STANDIN_CUPTI=once,version:18
+	running -p 1 -- -1 loop
+	attach --gpu -p "$PID"
+	wait_for 20 more_than 5 kernel
+	finish INT
+	grep 'gives no records' "$T/err" && fail "the first time"
+	attach --gpu -p "$PID"
+	wait_for 20 grep -qE 'warning: process [0-9]+: CUPTI gives no records of kernels \(' "$T/err"
+	finish INT
+	kill -KILL "$PID"
+}
+
 # What CUPTI's version can, and the clock that it calls for.
 case_gpu_versions() { # long
 	local v clock

@@ -284,6 +284,22 @@ case_record_rotate() { # long
 	[ "$(stat -c %s "$T/r.ctrace.1")" -ge 45000 ] || fail "a file that is not full: $(ls -l "$T")"
 }
 
+# A device, a pipe or a link in /dev gets no other name: the recording would take its place for everybody.
+case_record_rotate_no_file() {
+	local what
+	mknod "$T/null" c 1 3 || skip "no device can be made here"
+	mkfifo "$T/pipe"
+	exec 9<> "$T/pipe"
+	for what in null pipe; do
+		ct record -o "$T/$what" --max-size 64KiB --rotate 2 -- "$CALLS" mix 30000 0 0
+		ok_rc 1
+		says "--rotate gives the file other names, and $T/$what is not a regular file"
+		[ ! -e "$T/$what.1" ] || fail "$what was renamed"
+	done
+	exec 9>&-
+	[ -c "$T/null" ] && [ -p "$T/pipe" ] || fail "something else is there: $(ls -l "$T")"
+}
+
 # numbers FILE [OPTIONS]: of all calls that it shows, in order, with their names.
 numbers() {
 	"$CUDATRACE" export --to csv -o "$T/csv" "$@" 2> "$T/err" || fail "$(cat "$T/err")"

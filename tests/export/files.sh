@@ -130,7 +130,7 @@ done
 quiet --to arrow -o "$dir/run.arrows" "$dir/run.ctrace"
 (cd "$dir" && "$ct" export run.ctrace --to parquet 2> err)
 is named-parquet "cudatrace: written: run.parquet" "$(tail -n 1 "$dir/err")"
-is parquet-as-arrow "calls=36 collectives=0 copies=8 devices=4 kernels=20 operators=0 others=25 processes=6 ranges=8 sets=4 stacks=5" \
+is parquet-as-arrow "calls=36 collectives=0 copies=8 devices=4 host=0 kernels=20 operators=0 others=25 processes=6 ranges=8 sets=4 stacks=5" \
 	"$(python3 tests/export/check_parquet.py "$dir/run.parquet" "$dir/run.arrows" 2>&1)"
 got=$("$ct" export --to parquet -o "$dir/run.parquet/" "$dir/run.ctrace" 2>&1)
 is parquet-there "1 cudatrace: error: $dir/run.parquet is there already: remove it, or name another folder with -o" "$? $got"

@@ -72,7 +72,7 @@ static void put_cell(struct run *r, int col, const uint8_t **at, const uint8_t *
 	*cells_put(&r->cells, col) = cell;
 }
 
-/* Is the cell of the last row of the column what was put there? */
+/* Whether the cell of the last row of the column is what was put there. */
 static void check(struct run *r, const struct batch *b, const struct chunk *c, int col)
 {
 	const struct cell *cell = &r->cells.cell[col];

@@ -40,7 +40,7 @@ static inline void lines_add(struct lines *l, const void *from, const void *to)
 	l->ranges[l->n++].by = calloc(n + 1, 1);
 }
 
-/* Of all memory there, also what lies between variables: AddressSanitizer does not allow that. */
+/* This reads all memory there, also between variables, which AddressSanitizer does not allow. */
 __attribute__((no_sanitize("address"))) static inline bool lines_same(char *was, const char *at,
 								      bool copy)
 {

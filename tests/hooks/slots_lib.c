@@ -29,7 +29,7 @@ __attribute__((visibility("default"))) int slot_inside(int n)
 #else
 int slot_short(int);
 int slot_jump(int);
-/* As a C++ class's virtual table, and as any other table. */
+/* One table is made like the virtual table of a C++ class, the other like any other table. */
 struct table {
 	void *head[2];
 	int (*f)(int);

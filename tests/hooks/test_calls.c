@@ -245,7 +245,7 @@ static void test_longjmp(void)
 	CHECK_EQ(2 * n, lefts);
 }
 
-/* As a signal handler that leaves entry() by siglongjmp(). */
+/* Acts as a signal handler that leaves entry() by siglongjmp(). */
 static CALLBACK bool leave_entry(struct hook_frame *f, const struct hook_regs *r)
 {
 	(void)r;

@@ -121,7 +121,7 @@ static void test_sleepers(void)
 	CHECK_EQ(HOOK_RA_ON_STACK ? 0 : 32, left.inside);
 	CHECK_EQ(32, lefts);
 	CHECK(!memcmp(before, (void *)victim_call, 16));
-	/* Nobody needs the stubs any more, where return addresses are on the stack. */
+	/* Where return addresses are on the stack, nothing needs the stubs any more. */
 	CHECK(!HOOK_RA_ON_STACK ||
 	      mmap(hooks_region, 4096 * 32768 + 16384, PROT_NONE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == hooks_region);
@@ -296,7 +296,7 @@ static void on_trap(int s, siginfo_t *i, void *u)
 	(void)i;
 	CHECK((void *)(c->uc_mcontext.gregs[REG_RIP] - 1) == trap_at);
 	trapped++;
-	/* As a debugger: the true byte for now */
+	/* what a debugger does: it restores the true byte for now */
 	poke(trap_at, 0x41);
 	c->uc_mcontext.gregs[REG_RIP]--;
 }
@@ -474,7 +474,7 @@ static void test_shadow_stack(void)
 	CHECK_EQ(1, leaves(1));
 }
 
-/* From here on this system call fails, unless its third argument is `but`. */
+/* From this call on, this system call fails unless its third argument is `but`. */
 static void forbid(unsigned int nr, unsigned int but)
 {
 	struct sock_filter code[] = {

@@ -13,19 +13,17 @@
 
 #include "../../target/common/insn.h"
 #include "hooktest.h"
+#include "../unit/random.h"
 
 #define CALLBACK __attribute__((target("general-regs-only")))
 
 static ZydisDecoder decoder;
-static __u64 seed = 88172645463325252ULL;
+static uint64_t seed = RANDOM_SEED;
 static long rounds = 300000;
 
 static __u64 next(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return random_next(&seed);
 }
 
 /* An instruction that is likely to be one: prefixes now and then, REX often, an opcode that is taken often. */
@@ -256,7 +254,8 @@ static bool is_same(const struct machine *a, const struct machine *b, const __u8
 	return same;
 }
 
-/* Of r10 and r11 a function knows nothing at its begin; an instruction that sets rsp would not come back. */
+/* A function knows nothing about r10 and r11 at its begin; an instruction that sets rsp would
+ * not return. */
 static bool is_not_ours(ZydisRegister r, bool sets)
 {
 	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r);

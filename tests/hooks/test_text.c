@@ -103,7 +103,7 @@ static void test_look(void)
 	text_close();
 }
 
-/* Nobody may be led to what may not be there. */
+/* A jump must not lead to memory that may not be there. */
 static void test_not_made(void)
 {
 	__u8 *at = pages(1);

@@ -30,6 +30,10 @@
  *   fragile       the kind of kernels, enabled again by a thread that has not launched the last one, gives
  *                 none any more until CUPTI is ended, as the real one does now and then in a busy program
  *   lasts:US      a call of the driver lasts so long after its work was given to the device
+ *   once          the kind of kernels, enabled again before CUPTI was ended, is refused
+ *   deaf          callbacks are refused
+ *   bufferless    functions for buffers are refused
+ *   cut           a buffer cannot be read behind its first record
  *   late:MS       so long after its kind is disabled the record of a kernel comes that was in flight
  *   empty         asks for buffers until it gets none, as if the program were very busy
  *   nvtx          it has header-only NVTX 3, as the real one
@@ -851,6 +855,8 @@ API(cuptiEnableCallback, uint32_t enable, void *subscriber, int domain, uint32_t
 {
 	if (subscriber != &subscribed || domain > 6 || cbid >= IDS)
 		return CUPTI_INVALID_PARAMETER;
+	if (knob("deaf"))
+		return CUPTI_NOT_INITIALIZED;
 	enabled[domain][cbid] = (uint8_t)enable;
 	return 0;
 }
@@ -882,7 +888,7 @@ API(cuptiGetCallbackName, int domain, uint32_t cbid, const char **name)
 API(cuptiActivityRegisterCallbacks, cupti_request r, cupti_complete c)
 {
 	PUSHES();
-	if (among)
+	if (among || knob("bufferless"))
 		return CUPTI_UNKNOWN;
 	if (!r || !c)
 		return CUPTI_INVALID_PARAMETER; /* so nobody can take them back */
@@ -897,6 +903,8 @@ static int enable(int kind, bool dump)
 		return CUPTI_INVALID_PARAMETER;
 	if (!see_calls()) /* also if nobody has subscribed */
 		return CUPTI_UNKNOWN;
+	if (kind == CUPTI_KIND_KERNEL && knob("once") && ended_kernels)
+		return CUPTI_NOT_INITIALIZED;
 	kinds[kind] = 1;
 	if (kind == CUPTI_KIND_KERNEL && knob("fragile") && ended_kernels &&
 	    atomic_load(&launcher) != (int)syscall(SYS_gettid))
@@ -1017,6 +1025,8 @@ static int next(uint8_t *b, size_t valid, void **record)
 	}
 	if (at >= b + valid)
 		return CUPTI_MAX_LIMIT_REACHED;
+	if (*record && knob("cut"))
+		return CUPTI_UNKNOWN;
 	*record = at;
 	return 0;
 }

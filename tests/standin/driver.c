@@ -146,7 +146,7 @@ struct standin_tools *tools_at = &standin_tools;
 const bool tools_driver = true;
 static pthread_once_t inject_once = PTHREAD_ONCE_INIT;
 
-/* As the real driver does, once, on the thread that starts it. */
+/* The real driver does this once, on the thread that starts it. */
 static void inject(void)
 {
 	const char *path = getenv("CUDA_INJECTION64_PATH");

@@ -30,7 +30,7 @@ static void spin(const char *path)
 		;
 }
 
-/* As spin(), asking the driver again and again. */
+/* Like spin(), but asks the driver again and again. */
 static void poll_stream(const char *path)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);

@@ -13,19 +13,10 @@
 #include <string.h>
 
 #include "../../target/common/prologue.h"
+#include "nccl_funcs.h"
 
 #define MAGIC 0x0280028002800280ULL
 #define API __attribute__((visibility("default")))
-
-typedef enum {
-	ncclFuncBroadcast,
-	ncclFuncReduce,
-	ncclFuncAllGather,
-	ncclFuncReduceScatter,
-	ncclFuncAllReduce,
-	ncclFuncSendRecv,
-	ncclNumFuncs,
-} ncclFunc_t;
 
 struct ncclComm {
 	uint64_t startMagic;
@@ -221,7 +212,7 @@ API ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t coun
 	return enqueue(comm, ncclFuncBroadcast);
 }
 
-/* As the real one does, by a call of the other public function. */
+/* The real library does this too, by a call of the other public function. */
 API ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
 			   cudaStream_t stream)
 {

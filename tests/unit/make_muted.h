@@ -5,7 +5,8 @@
 
 #include "../../user/event/muted.h"
 
-/* Of counted calls 3 failed, and each took 700 ns. The record is valid until the next one is made. */
+/* If calls are counted, 3 of them failed, and each took 700 ns. The record is valid until the
+ * next one is made. */
 static inline struct ct_hdr *make_muted(uint32_t pid, uint64_t start_ns, uint64_t end_ns,
 					const char *func, uint64_t counted,
 					struct ct_estimated unseen)

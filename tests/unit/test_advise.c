@@ -1009,8 +1009,7 @@ static void test_gaps(void)
 	CHECK(st.n == 1);
 	CHECK(st.n && memmem(st.findings->evidence.s, st.findings->evidence.len,
 			     "for 2.500 ms: cudaMalloc 2.000 ms, cudaDeviceSynchronize 500.0 us; "
-			     "for 500.0 us it was "
-			     "inside none.",
+			     "for 500.0 us it was inside none.",
 			     98));
 	done();
 	/* two of the nine gaps have a stretch that was not seen: they are none */
@@ -1584,9 +1583,7 @@ static void test_alike(void)
 		alike_say(&st.findings[0], &said);
 		text_mem(&said, "", 1);
 		CHECK_TEXT("The same in processes 301, 302, 303, 304: 3.000 ms to 15.00 ms each. "
-			   "Process "
-			   "303 stands out: "
-			   "3.000 ms, where the median is 15.00 ms.",
+			   "Process 303 stands out: 3.000 ms, where the median is 15.00 ms.",
 			   said.s);
 	}
 	done();
@@ -1607,13 +1604,11 @@ static void test_alike(void)
 		CHECK_EQ(25, st.findings[0].nwithout);
 		alike_say(&st.findings[0], &said);
 		text_mem(&said, "", 1);
-		CHECK_TEXT(
-			"The same in ranks 1-2, 4-6, 8-10, 12-14, 16-18, 20-22, 24-26, 28-30, "
-			"32-34, 36-38, 40-42, "
-			"44-46, 48-50, 52-54, 56-58, 60-62 and others: 3.000 ms each. Not in ranks "
-			"3, 7, 11, 15, 19, "
-			"23, 27, 31, 35, 39, 43, 47, 51, 55, 59, 63 and others.",
-			said.s);
+		CHECK_TEXT("The same in ranks 1-2, 4-6, 8-10, 12-14, 16-18, 20-22, 24-26, 28-30, "
+			   "32-34, 36-38, 40-42, 44-46, 48-50, 52-54, 56-58, 60-62 and others: "
+			   "3.000 ms each. Not in ranks 3, 7, 11, 15, 19, 23, 27, 31, 35, 39, 43, "
+			   "47, 51, 55, 59, 63 and others.",
+			   said.s);
 	}
 	text_free(&said);
 	done();
@@ -1752,8 +1747,8 @@ static void test_forms(void)
 	golden("advise_none.txt", ADVISE_TEXT, "leak,polling", 0, 0);
 }
 
-/* Of stacks with Python's frames, people see these and at most two native ones inside them; stacks that
- * differ in what is hidden are one place. */
+/* Of a stack with Python's frames, these and at most two native frames inside them are shown;
+ * stacks that differ only in hidden frames are one place. */
 static void test_refused(void)
 {
 #define PY(f, l)                                                                           \

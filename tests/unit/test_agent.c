@@ -662,7 +662,8 @@ static size_t records_message(char *msg)
 	return at;
 }
 
-/* Of what is not seen an agent can state one thing: that it has left CUPTI to its own program. */
+/* An agent can state only one reason why something is not seen: it has left CUPTI to its own
+ * program. */
 static void test_holes(void)
 {
 	static char msg[MEET_MSG_MAX];
@@ -1014,8 +1015,8 @@ static void crowd(const struct sockaddr_un *addr)
 	CHECK(!c.live && !c.started && !c.ended && !c.failed);
 }
 
-/* Somebody waits, and no descriptor is left: that is no reason to wake up again and again. When
- * there is one again he is let in. */
+/* A program waits, and no descriptor is left: the source must not wake up again and again. When
+ * a descriptor is free again, the program is accepted. */
 static void no_descriptors(const struct sockaddr_un *addr)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), all[512], n = 0;
@@ -1146,7 +1147,7 @@ static void test_line(void)
 	unlink(addr.sun_path);
 }
 
-/* Who does not have the key gets no answer. */
+/* A peer that does not have the key gets no answer. */
 static void test_stranger(void)
 {
 	static char *cmd[] = { (char *)"/bin/true", NULL };

@@ -153,7 +153,7 @@ static void test_peers(void)
 		   said(2 * SECOND));
 }
 
-/* Of a communicator from before, the numbers of sends are not known. */
+/* The numbers of sends of a communicator from before the trace are not known. */
 static void test_before(void)
 {
 	struct asked_seen seen;

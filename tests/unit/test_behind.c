@@ -71,7 +71,8 @@ static bool is_readable(int fd, int ms)
 	return poll(&p, 1, ms) == 1;
 }
 
-/* Nobody reads at first: the owner is told to wait, never waits, and is told when there is room. */
+/* At first there is no reader: the owner is told that it should wait, never waits itself, and is
+ * told when there is room. */
 static void test_reader_comes_late(void)
 {
 	struct behind *b = open_pipe();

@@ -242,7 +242,7 @@ static void test_ended(void)
 	}
 }
 
-/* Nobody waits longer than a second for the one that is behind. */
+/* No record waits longer than a second for the source that is behind. */
 static void test_late(void)
 {
 	begin(false);
@@ -346,6 +346,44 @@ static void test_owners(void)
 	owners_close(o);
 }
 
+static void owner_ends(struct owners *o, uint32_t pid, uint64_t at_ns)
+{
+	struct ct_exit x = { .h = { .size = sizeof(x), .kind = CT_EXIT, .pid = pid } };
+
+	x.h.start_ns = x.h.end_ns = at_ns;
+	owners_exited(o, &x.h);
+}
+
+/* Processes come and go: those that ended long ago are forgotten, and a number that is used again begins anew. */
+static void test_owners_end(void)
+{
+	struct owners *o = owners_open(&(struct owners_opts){ .functions = true });
+	uint32_t pid, n = 0;
+
+	for (pid = 1; pid <= 1000; pid++) {
+		owners_give_function(o, (pid_t)pid, 3);
+		CHECK_EQ(pid, owners_next(o));
+		CHECK_EQ(0, owners_next(o));
+		owner_ends(o, pid, pid * 1000000000ULL);
+	}
+	for (pid = 1; pid <= 1000; pid++)
+		n += owners_of(o, (pid_t)pid) == OWNER_BOTH;
+	CHECK(n >= 10 && n <= 64);
+	CHECK_EQ(OWNER_BOTH, owners_of(o, 991)); /* records of it may still wait */
+	owners_again(o, 1000);
+	CHECK_EQ(OWNER_HOOKS, owners_of(o, 1000));
+	CHECK_EQ(0, owners_next(o));
+	owners_close(o);
+
+	/* the numbers in records are another namespace's */
+	o = owners_open(&(struct owners_opts){ 0 });
+	owners_give(o, 5);
+	owner_ends(o, 5, 1);
+	owners_again(o, 5);
+	CHECK_EQ(OWNER_PROBES, owners_of(o, 5));
+	owners_close(o);
+}
+
 int main(void)
 {
 	RUN(test_inside_probed);
@@ -360,6 +398,7 @@ int main(void)
 	RUN(test_last);
 	RUN(test_suits);
 	RUN(test_owners);
+	RUN(test_owners_end);
 	both_merge_close(merge);
 	return unit_end();
 }

@@ -298,7 +298,7 @@ static void test_hostile(void)
 	quiet(false);
 }
 
-/* As many rows as a file may have, and one more: of a section, of sums, of a summary. */
+/* Makes as many rows as a file may have, and one more: of a section, of sums, of a summary. */
 static void test_most_rows(void)
 {
 	static const char row[] = "{\"name\":\"a\"}";
@@ -582,7 +582,8 @@ static char *series(double median, int n)
 	return text;
 }
 
-/* Of `rounds` comparisons of n runs with n runs, the share in which a condition was hit. */
+/* Returns the share of `rounds` comparisons, of n runs with n runs, in which a condition was
+ * true. */
 static double alarms(double change, int n, int rounds, const char *const *texts, size_t ntexts)
 {
 	struct judge_expr e[4];

@@ -596,7 +596,7 @@ static void *map_and_stay(void *arg)
 {
 	int *ready = arg;
 
-	/* As long as the main thread ends first, in whatever order the two get here. */
+	/* The main thread ends first, in whatever order the two arrive here. */
 	map(getenv("TEST_MAP"));
 	poll(NULL, 0, 50);
 	if (write(*ready, "", 1) == 1)

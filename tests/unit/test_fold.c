@@ -164,7 +164,8 @@ static void test_folded(void)
 	free(text);
 }
 
-/* Of one stack: two threads of one name, one without, the leader, and work that no thread did. */
+/* Events with one stack: of two threads with the same name, of one without a name, of the
+ * leader, and work that no thread did. */
 static void play_threads(struct sink *s)
 {
 	static const struct {

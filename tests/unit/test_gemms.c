@@ -11,7 +11,7 @@
 
 #define U(x) ((uint64_t)(x))
 
-/* As cublasLtMatrixLayoutInit() of cuBLASLt 12.1, 12.9 and 13.1 writes it. */
+/* The layout that cublasLtMatrixLayoutInit() of cuBLASLt 12.1, 12.9 and 13.1 writes. */
 static void layout(uint64_t words[8], uint32_t type, uint64_t rows, uint64_t cols, uint32_t batch)
 {
 	memset(words, 0, 64);
@@ -146,21 +146,21 @@ static void test_peaks(void)
 				       .minor = rows[i].minor,
 				       .multiprocessors = rows[i].multiprocessors,
 				       .clock_khz = rows[i].mhz * 1000 };
-		struct peaks *p = peaks_open();
+		struct devices p;
 		double got;
 
 		CASE_ROW("row %zu", i);
-		CHECK(p);
-		peaks_record(p, &d.h);
-		got = peaks_of(p, 7, 1, rows[i].type) / 1e12;
+		devices_open(&p);
+		devices_record(&p, &d.h);
+		got = peak_of(devices_find(&p, 7, 1), rows[i].type) / 1e12;
 		CHECK(got >= 0.99 * rows[i].tflops && got <= 1.01 * rows[i].tflops);
-		CHECK(!peaks_of(p, 7, 0, rows[i].type)); /* another device */
-		peaks_close(p);
+		CHECK(!peak_of(devices_find(&p, 7, 0), rows[i].type)); /* another device */
+		devices_close(&p);
 	}
 }
 
-/* Of many processes, one after the other, the newest have their devices, and so has one that runs all the time; one
- * with a number that was used before has only its own. */
+/* Many processes come one after the other: the newest have their devices, and so has one that
+ * runs all the time. A process whose number was used before has only its own devices. */
 static void test_peaks_of_many(void)
 {
 	struct ct_device d = { .h = { .size = sizeof(d), .kind = CT_DEVICE },
@@ -170,25 +170,27 @@ static void test_peaks_of_many(void)
 	struct ct_exit gone = { .h = { .size = sizeof(gone), .kind = CT_EXIT } };
 	struct ct_process next = { .h = { .size = sizeof(next), .kind = CT_PROCESS },
 				   .start_boottime_ns = 1 };
-	struct peaks *p = peaks_open();
+	struct devices p;
 
+	devices_open(&p);
 	for (uint32_t pid = 1; pid <= 70000; pid++) {
 		d.h.pid = pid;
-		peaks_record(p, &d.h);
-		CHECK(peaks_of(p, pid, 0, PEAK_FLOAT64) > 0);
+		devices_record(&p, &d.h);
+		CHECK(peak_of(devices_find(&p, pid, 0), PEAK_FLOAT64) > 0);
 		gone.h.pid = pid;
 		gone.h.end_ns = pid * 1000000000ULL;
 		if (pid == 7)
 			continue;
-		peaks_record(p, &gone.h);
-		CHECK(peaks_of(p, pid, 0, PEAK_FLOAT64) > 0); /* its last kernels may come yet */
+		devices_record(&p, &gone.h);
+		CHECK(peak_of(devices_find(&p, pid, 0), PEAK_FLOAT64) >
+		      0); /* its last kernels may come yet */
 	}
-	CHECK(peaks_of(p, 7, 0, PEAK_FLOAT64) > 0);
-	CHECK(!peaks_of(p, 8, 0, PEAK_FLOAT64));
+	CHECK(peak_of(devices_find(&p, 7, 0), PEAK_FLOAT64) > 0);
+	CHECK(!peak_of(devices_find(&p, 8, 0), PEAK_FLOAT64));
 	next.h.pid = 70000;
-	peaks_record(p, &next.h);
-	CHECK(!peaks_of(p, 70000, 0, PEAK_FLOAT64));
-	peaks_close(p);
+	devices_record(&p, &next.h);
+	CHECK(!peak_of(devices_find(&p, 70000, 0), PEAK_FLOAT64));
+	devices_close(&p);
 }
 
 static void test_types(void)

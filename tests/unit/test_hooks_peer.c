@@ -757,7 +757,8 @@ static void test_order(void)
 	memset(&plan, 0, sizeof(plan));
 }
 
-/* Is there no room for functions of the runtime, this is said; also where the list holds others. */
+/* If there is no room for functions of the runtime, a message says so; also if the list holds
+ * others. */
 static void test_no_room_for_runtime(void)
 {
 	struct mapped lib = map_runtime();
@@ -768,14 +769,12 @@ static void test_no_room_for_runtime(void)
 	answers(1, 0, HOOKS_NO_ROOM);
 	hooks_peer_drain(peer);
 	close_peer();
-	check_said(
-		"cudatrace: warning: process %d: one function has no hook, and its calls are shown "
-		"by --source=probes alone: there is no room for more hooks\n"
-		"cudatrace: warning: process %d: one of the functions for which there is no room "
-		"is a "
-		"function of CUDA's runtime or driver: calls of CUDA are missing; ask for fewer "
-		"functions, or use --source=probes\n",
-		pid);
+	check_said("cudatrace: warning: process %d: one function has no hook, and its calls are "
+		   "shown by --source=probes alone: there is no room for more hooks\n"
+		   "cudatrace: warning: process %d: one of the functions for which there is no "
+		   "room is a function of CUDA's runtime or driver: calls of CUDA are missing; ask "
+		   "for fewer functions, or use --source=probes\n",
+		   pid);
 	munmap(lib.at, lib.bytes);
 }
 
@@ -818,6 +817,40 @@ static void test_long_search(void)
 	asks(HOOKS_MAPPED, 1);
 	hooks_peer_drain(peer);
 	CHECK_EQ(0, searched);
+	munmap(lib.at, lib.bytes);
+	close_peer();
+	scans_by = elf_scan_until;
+}
+
+static int count_scans(int fd, const uint64_t *capture, uint64_t until_ns, struct elf_scan *out)
+{
+	searched++;
+	return elf_scan_until(fd, capture, until_ns, out);
+}
+
+/* What will be asked for is read when the process says that it was mapped, once, and nothing is said then. */
+static void test_ahead(void)
+{
+	const struct meet_head looks = { .size = sizeof(looks), .type = HOOKS_LOOK };
+	struct mapped lib;
+
+	plan_add(plan.capture, row("cudaMalloc"));
+	plan_add(plan.shown, row("cudaMalloc"));
+	scans_by = count_scans;
+	open_greeted(&(struct hooks_peer_opts){ 0 });
+	read_start();
+	lib = map_runtime();
+	searched = 0;
+	says(&looks, sizeof(looks));
+	says(&looks, sizeof(looks));
+	hooks_peer_drain(peer);
+	CHECK_EQ(1, searched);
+	CHECK_EQ(0, told(NULL));
+	asks(HOOKS_MAPPED, 1);
+	hooks_peer_drain(peer);
+	CHECK_EQ(1, searched);
+	CHECK_EQ(HOOKS_FUNCS, told(NULL));
+	CHECK_EQ(1, got.list.n);
 	munmap(lib.at, lib.bytes);
 	close_peer();
 	scans_by = elf_scan_until;
@@ -916,8 +949,9 @@ static void test_gone(void)
 	said[0] = '\0';
 }
 
-/* Who answers may map files without an end, as a program that loads a library for each of its kernels; who only asks is
- * left. The process has ended, so that there is nothing to be listed each time. */
+/* A process that answers may map files without end, like a program that loads a library for each
+ * of its kernels; a process that only asks is left. The process has ended, so that there is
+ * nothing to list each time. */
 static void test_asks_without_end(void)
 {
 	pid_t child = start_process();
@@ -1318,6 +1352,7 @@ int main(void)
 	RUN(test_order);
 	RUN(test_no_room_for_runtime);
 	RUN(test_long_search);
+	RUN(test_ahead);
 	RUN(test_killed_asking);
 	RUN(test_dies_unread);
 	RUN(test_gone);

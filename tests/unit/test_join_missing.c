@@ -457,7 +457,7 @@ static int give_taken(struct join *j, uint32_t pid, uint64_t from_ms, uint64_t u
 	return give(j, &hole);
 }
 
-/* Nobody waits for what has no record because the process profiles itself. */
+/* Nothing waits for work that has no record because the process profiles itself. */
 static void test_awaited_taken(void)
 {
 	struct taker t;

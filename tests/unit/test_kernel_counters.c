@@ -7,10 +7,12 @@
 #define MS 1000000ULL
 
 static struct kernel_counters_table *table;
+static struct devices devices;
 
 static void give(const struct ct_hdr *rec, size_t room)
 {
-	if (record_check(rec, room) || kernel_counters_record(table, rec))
+	if (record_check(rec, room) || devices_record(&devices, rec) ||
+	    kernel_counters_record(table, rec))
 		CHECK(!"a record is refused");
 }
 
@@ -98,7 +100,8 @@ static const char *text(const struct kernel_counters *k)
 
 static void begin(void)
 {
-	table = kernel_counters_open();
+	devices_open(&devices);
+	table = kernel_counters_open(&devices);
 	device(0, 0, 0xaa);
 	device(0, 1, 0xbb);
 	metric(1, "sm");
@@ -124,6 +127,7 @@ static void test_samples_inside(void)
 	/* longer than what was sampled */
 	CHECK_TEXT("85.0 50.0 - (2)", text(kernel(7, 0, 8 * MS, 100 * MS)));
 	kernel_counters_close(table);
+	devices_close(&devices);
 }
 
 static void test_none(void)
@@ -152,6 +156,7 @@ static void test_none(void)
 	CHECK_TEXT("none", text(kernel(7, 0, 9 * MS, 3 * MS)));
 	CHECK(!kernel_counters_of(table, &no_time));
 	kernel_counters_close(table);
+	devices_close(&devices);
 }
 
 static void test_suspects(void)
@@ -162,6 +167,7 @@ static void test_suspects(void)
 	sample(1, 2 * MS, 3 * MS, 60, 130, 10);
 	CHECK_TEXT("50.0 - 10.0 (3)", text(kernel(7, 0, 0, 3 * MS)));
 	kernel_counters_close(table);
+	devices_close(&devices);
 }
 
 static void test_weights(void)
@@ -171,21 +177,27 @@ static void test_weights(void)
 	sample(1, 3 * MS, 4 * MS, 50, 0, 0);
 	CHECK_TEXT("20.0 0.0 0.0 (2)", text(kernel(7, 0, 0, 6 * MS)));
 	kernel_counters_close(table);
+	devices_close(&devices);
 }
 
 static void test_process_ids_again(void)
 {
 	struct ct_exit gone = { .h = { .size = sizeof(gone), .kind = CT_EXIT, .pid = 7 } };
+	struct ct_process next = { .h = { .size = sizeof(next), .kind = CT_PROCESS, .pid = 7 },
+				   .start_boottime_ns = 1 };
 
 	begin();
 	sample(0, 0, MS, 10, 10, 10);
 	sample(1, 0, MS, 20, 20, 20);
 	CHECK_TEXT("20.0 20.0 20.0 (1)", text(kernel(7, 0, 0, 2 * MS)));
-	CHECK(!kernel_counters_record(table, &gone.h));
+	CHECK(!devices_record(&devices, &gone.h));
+	CHECK_TEXT("20.0 20.0 20.0 (1)", text(kernel(7, 0, 0, 2 * MS))); /* its last kernels */
+	CHECK(!devices_record(&devices, &next.h));
 	CHECK_TEXT("none", text(kernel(7, 0, 0, 2 * MS)));
 	device(7, 0, 0xaa);
 	CHECK_TEXT("10.0 10.0 10.0 (1)", text(kernel(7, 0, 0, 2 * MS)));
 	kernel_counters_close(table);
+	devices_close(&devices);
 }
 
 /* More than are remembered: the newest are there, in order, and memory is bounded. */
@@ -207,6 +219,7 @@ static void test_many(void)
 		device(i + 100, 0, 0xaa);
 	CHECK_TEXT("none", text(kernel(100, 0, 99990 * MS, 100000 * MS)));
 	kernel_counters_close(table);
+	devices_close(&devices);
 }
 
 static void test_fields(void)

@@ -801,7 +801,7 @@ static int in_child(int (*fn)(void))
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* From here on no process can be made that has our memory, unless it is a thread. */
+/* From this call on, no process can be made that shares our memory, except a thread. */
 static bool refuse_processes(void)
 {
 	struct sock_filter code[] = {
@@ -838,7 +838,8 @@ static void test_by_thread(void)
 
 static int stopped_fds[2];
 
-/* Is stopped while its program begins. Says then that it has seen it to its end. */
+/* This tracer is stopped while its program begins. Afterwards it says that it has seen the
+ * program's end. */
 static int stopped(void)
 {
 	char *cmd[] = { self, (char *)"storm", NULL };

@@ -9,6 +9,7 @@
 #include "../../user/nccl/nccl_group.h"
 #include "../../user/proc/target.h"
 #include "../../user/util/now.h"
+#include "../standin/nccl_funcs.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -22,17 +23,7 @@
 
 #define SECONDS 1000000000ULL
 
-typedef enum {
-	ncclFuncBroadcast,
-	ncclFuncReduce,
-	ncclFuncAllGather,
-	ncclFuncReduceScatter,
-	ncclFuncAllReduce,
-	ncclFuncSendRecv,
-	ncclNumFuncs
-} ncclFunc_t;
-
-/* As a libnccl has it; in this program's debug information. */
+/* The struct of a libnccl, in the debug information of this program. */
 struct ncclComm {
 	uint64_t startMagic;
 	char channels[3000];
@@ -996,7 +987,8 @@ static void test_same_threads(void)
 	nccl_job_free(&j);
 }
 
-/* Of what was said twice about one process the later counts; members of other hosts, starts and communicators are others. */
+/* If two reports are about one process, the later one counts; members of other hosts, starts and
+ * communicators are others. */
 static void test_order(void)
 {
 	struct nccl_job j = { 0 };
@@ -1024,7 +1016,8 @@ static void test_order(void)
 	nccl_job_free(&j);
 }
 
-/* Of the same host the number of the process decides; a rank whose process does not say how many it has begun is not compared. */
+/* On the same host the number of the process decides. A rank whose process does not say how many
+ * calls it has begun is not compared. */
 static void test_order_of_processes(void)
 {
 	struct nccl_job j = { 0 };

@@ -185,7 +185,7 @@ static void write_parts(bool with)
 	numbers_close(n);
 }
 
-/* Of some of the parts, in an order that is not theirs. */
+/* Reads some of the parts, in another order than that of the file. */
 static struct seen merged(unsigned int which)
 {
 	static const int order[PARTS] = { 2, 0, 3, 1 };
@@ -334,7 +334,8 @@ static bool call_of(struct numbers *n, uint32_t pid, struct ct_number *out)
 	return numbers_record(n, &c.c.h, out);
 }
 
-/* As many processes as there is room for; then those that have ended make room, and others are not numbered. */
+/* There are as many processes as there is room for. Then those that have ended make room, and
+ * others get no numbers. */
 static void test_full(void)
 {
 	struct ct_exit end = { .h = { .size = sizeof(end), .kind = CT_EXIT, .pid = 7 } };

@@ -180,8 +180,8 @@ static void test_refused(void)
 	run_close(&run);
 }
 
-/* Of a recording time that passes says nothing: rows go on when the source says that nothing
- * earlier comes. */
+/* For a recording, time that passes says nothing: rows are passed on when the source says that
+ * nothing earlier will come. */
 static void test_recorded(void)
 {
 	run = (struct run){ .opts = { .gpu = true, .recorded = true, .settled = settled } };

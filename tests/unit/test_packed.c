@@ -189,7 +189,8 @@ static size_t pack(void *out, size_t room, const void *plain, size_t len)
 	return n;
 }
 
-/* Is a file with these bytes as its mini debug information sane? how: 's': as they are; 'n', 'b', 't': see below. */
+/* Whether a file with these bytes as its mini debug information is accepted. how: 's': the bytes
+ * as they are; 'n', 'b', 't': see below. */
 static bool is_sane(const void *bytes, size_t len, char how)
 {
 	struct elf_file f;
@@ -261,7 +262,7 @@ static void on_too_much(int sig)
 	too_much = 1;
 }
 
-/* Does nobody write more than 65 MiB of what these bytes become? */
+/* Whether no more than 65 MiB are unpacked from these bytes. */
 static bool is_bounded(const void *bytes, size_t len)
 {
 	struct rlimit was, limit;

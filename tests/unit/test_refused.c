@@ -111,6 +111,28 @@ static void test_last_link(void)
 	safe_place_close(&at);
 }
 
+/* What is no file and no folder is neither moved nor replaced: a rename must not take a device. */
+static void test_what_stays(void)
+{
+	struct safe_place at;
+	struct stat st;
+
+	begin();
+	CHECK(!mkfifo(in("at/pipe"), 0600) && !symlink("nowhere", in("at/link")));
+	put("at/file", "ours");
+	CHECK_EQ(0, safe_place_find(&at, in("at/file")));
+	CHECK_EQ(-EEXIST, safe_place_rename(&at, "pipe"));
+	CHECK_EQ(-EEXIST, safe_place_rename(&at, "link"));
+	check_text("ours", "at/file");
+	strcpy(at.name, "pipe");
+	CHECK_EQ(-EEXIST, safe_place_rename(&at, "free"));
+	strcpy(at.name, "link");
+	CHECK_EQ(-EEXIST, safe_place_rename(&at, "free"));
+	CHECK(!lstat(in("at/pipe"), &st) && S_ISFIFO(st.st_mode));
+	CHECK(!lstat(in("at/link"), &st) && S_ISLNK(st.st_mode));
+	safe_place_close(&at);
+}
+
 static void test_odd_paths(void)
 {
 	struct safe_place at;
@@ -208,6 +230,7 @@ int main(void)
 	CHECK(mkdtemp(dir) != NULL);
 	RUN(test_folder);
 	RUN(test_last_link);
+	RUN(test_what_stays);
 	RUN(test_odd_paths);
 	RUN(test_old);
 	RUN(test_unfinished);

@@ -586,7 +586,7 @@ static void register_long(uint64_t stub, uint32_t len, uint32_t missing, bool ca
 	long_name[len] = saved;
 }
 
-/* Is the launch shown with the first len bytes of long_name? */
+/* Whether the launch is shown with the first len bytes of long_name. */
 static bool is_long(uint64_t stub, uint32_t len, bool cut)
 {
 	const char *name = launch(stub);

@@ -136,8 +136,8 @@ static void by_code(void)
 	CHECK(!of_frames(&c, unsized, 2));
 }
 
-/* Who calls the program back is not what the thread is inside of; internal functions only for
- * want of another. */
+/* The thread is not shown inside a function that calls the program back; it is shown inside an
+ * internal function only if there is no other. */
 static void by_rank(void)
 {
 	struct stuck_call c;

@@ -79,7 +79,8 @@ static int unnamed(const struct elf_scan *s)
 	return n;
 }
 
-/* Of three bytes, which no profiler hears of and no program calls: it is not looked for. */
+/* A function of three bytes, which no profiler reports and no program calls, is not searched
+ * for. */
 static bool is_left_out(const struct elf_probe *p)
 {
 	return !strcmp(api_funcs[p->func].name, "__cudaGetProcAddress");

@@ -16,17 +16,15 @@
 #include "../../user/trace/writer.h"
 #include "patch_trace.h"
 #include "make_call.h"
+#include "random.h"
 #include "unit.h"
 
 static char path[64];
 
-static uint64_t seed = 88172645463325252ULL;
+static uint64_t seed = RANDOM_SEED;
 static uint64_t rnd(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return random_next(&seed);
 }
 
 static uint64_t below(uint64_t n)
@@ -345,8 +343,8 @@ static void write_file(const char *bytes, size_t len)
 		abort();
 }
 
-/* Is `part` a part of `all`, in order, with nothing in it that is not in `all` but CT_LOST of
- * the reader's own? Returns how many. */
+/* Checks that `part` is a part of `all`, in order, with nothing that is not in `all` except the
+ * reader's own CT_LOST records. Returns how many records of `part` these are, or -1. */
 static long part_of(const struct list *part, const struct list *all)
 {
 	size_t at = 0;
@@ -656,7 +654,8 @@ static void test_no_recording(void)
 	CHECK(reader_open(&r, path) == -EBADMSG);
 }
 
-/* Of a time that lies in the middle only the blocks of it are read, and those with definitions. */
+/* To read a time in the middle of the recording, only its blocks and those with definitions are
+ * read. */
 static void test_range(void)
 {
 	struct ct_call c = { .h = { .size = sizeof(c), .kind = CT_ENTER, .pid = 1, .tid = 1 } };

@@ -171,7 +171,7 @@ static bool no_frame(void *ctx, uint32_t site, uint32_t i, struct viz_frame *f)
 	return false;
 }
 
-/* Of what overlaps, and ends behind the segment, nothing is counted twice. */
+/* Blocks that overlap, or end behind the segment, are not counted twice. */
 static void test_overlap(void)
 {
 	const struct viz_segment segments[] = { { .address = 0x100, .end = 0x130 } };

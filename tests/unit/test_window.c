@@ -26,7 +26,7 @@ static const struct ct_hdr *call(const char *name, uint32_t tid, uint64_t from, 
 	return &c->h;
 }
 
-/* As the stages do. */
+/* What the stages do with a record. */
 static bool shows(struct window *w, const struct ct_hdr *h)
 {
 	if (h->kind == CT_CALL)
@@ -193,7 +193,7 @@ static const struct ct_hdr *scope(uint16_t kind, uint32_t id, const char *layer,
 	return &s->h;
 }
 
-/* As the stages do: whether the scope's row is shown. */
+/* What the stages do: returns whether the scope's row is shown. */
 static bool scope_shows(struct window *w, const struct ct_hdr *h)
 {
 	window_scope(w, (const struct ct_scope *)h);

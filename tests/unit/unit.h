@@ -102,7 +102,7 @@ static inline bool unit_text(const char *want, const char *got, const char *file
 #define CASE_ROW(...) \
 	(snprintf(unit_row, sizeof(unit_row), " (" __VA_ARGS__), unit_row_end(unit_row))
 
-/* Is the case to run? All are, unless CASE in the environment asks for some. */
+/* Whether the case is to run. All run unless CASE in the environment selects some. */
 static inline bool unit_begins(const char *name, const char *arguments)
 {
 	const char *only = getenv("CASE");

@@ -127,7 +127,6 @@ static const struct option_set options = OPTION_SET(rows);
 
 const struct sink_ops sink_advise = {
 	.name = "advise",
-	.help = "what could be better, at the end: rules with evidence and cost",
 	.options = &options,
 	.wants = advise_wants,
 	.open = advise_sink_open,

@@ -38,7 +38,7 @@ struct abi_name_event {
 struct abi_plan {
 	bool known;
 	int err;	     /* 0, or -E2BIG: needs more than a record may hold */
-	struct ct_spec spec; /* without CT_S_SHOWN */
+	struct ct_spec spec; /* its flags lack CT_S_SHOWN */
 	struct abi_arg args[API_MAX_ARGS];
 	uint8_t ret_read; /* index of the read of the text that it returns; ABI_NONE: none */
 	uint8_t nspots;
@@ -59,8 +59,8 @@ const struct abi_plan *abi_plan(int func, enum api_arch arch);
 /* The reads of a record. */
 struct abi_reads {
 	const uint8_t *at[CT_MAX_READS]; /* NULL: not there */
-	uint32_t len[CT_MAX_READS];	 /* bytes */
-	bool cut[CT_MAX_READS];		 /* there was more */
+	uint32_t len[CT_MAX_READS];	 /* its length in bytes */
+	bool cut[CT_MAX_READS];		 /* there was more than was read */
 };
 
 /* Finds the reads in a record. A record that passed record_check() has all reads that it

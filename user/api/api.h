@@ -198,21 +198,21 @@ struct api_func {
 /* What calls of a function of a layer say about scopes (docs/internals/scopes.md). Its arguments
  * say the rest, by their names: `message` or `name`, `domain`, `id`, `category`, `eventAttrib`. */
 enum api_layer {
-	API_LAYER_NONE,	    /* no function of a layer */
-	API_LAYER_PUSH,	    /* opens a range inside the thread's others */
-	API_LAYER_POP,	    /* closes the innermost one */
+	API_LAYER_NONE,	    /* not a function of a layer */
+	API_LAYER_PUSH,	    /* opens a range inside the thread's other ranges */
+	API_LAYER_POP,	    /* closes the thread's innermost range */
 	API_LAYER_START,    /* opens a range, whose id it returns */
 	API_LAYER_END,	    /* closes the range `id` */
 	API_LAYER_MARK,	    /* an instant */
 	API_LAYER_DOMAIN,   /* returns a domain's handle */
-	API_LAYER_STRING,   /* returns the handle of a text */
+	API_LAYER_STRING,   /* returns the handle of a registered text */
 	API_LAYER_CATEGORY, /* names a category */
-	API_LAYER_PAYLOAD,  /* the payload of what begins next in the thread, as a text */
+	API_LAYER_PAYLOAD,  /* gives the payload, a text, of what begins next in the thread */
 	/* Each call is a scope, from the function's entry to one of its return instructions: these
 	 * functions throw, and a replaced return address would end the program. The argument
 	 * `symbol` says which function it is (api/symbol.h). */
-	API_LAYER_OPERATOR, /* named as the library's schemas name it */
-	API_LAYER_NODE,	    /* named by its class */
+	API_LAYER_OPERATOR, /* a scope with the name of its schema in the library */
+	API_LAYER_NODE,	    /* a scope with the name of its class */
 	/* Recorded as calls, and no scopes: an allocator inside the program has given out or taken back
 	 * a block of memory; it has no memory left. */
 	API_LAYER_BLOCK,
@@ -220,30 +220,30 @@ enum api_layer {
 	/* Each call multiplies matrices, and is a scope. Its arguments say what (event/scopes/products/gemms.c),
 	 * and `element` of its row. */
 	API_LAYER_GEMM,
-	/* Each call multiplies matrices or convolves, and is a scope. What, was said before by calls that
-	 * describe: of the argument `executionPlan`, or of `xDesc`, `wDesc`, `yDesc`
-	 * (event/scopes/products/descriptors.c). */
+	/* Each call multiplies matrices or convolves, and is a scope. Earlier calls have
+	 * described it: the argument `executionPlan`, or `xDesc`, `wDesc` and `yDesc`, refer to
+	 * them (event/scopes/products/descriptors.c). */
 	API_LAYER_DESCRIBED,
-	API_LAYER_DESCRIBE, /* says what the descriptor in its first argument is */
-	API_LAYER_DERIVE,   /* makes descriptors of it, which are known when it returns */
-	API_LAYER_FORGET,   /* it is no more */
-	/* Each call of those below is a scope. Their arguments: `comm`, `count`, `datatype`, `op`,
-	 * `root`, `peer`, `stream`, `nranks`, `rank`. */
+	API_LAYER_DESCRIBE, /* describes the descriptor in its first argument */
+	API_LAYER_DERIVE,   /* makes descriptors, which are known when it returns */
+	API_LAYER_FORGET,   /* destroys a descriptor */
+	/* Each call of the following functions is a scope. Their arguments: `comm`, `count`,
+	 * `datatype`, `op`, `root`, `peer`, `stream`, `nranks`, `rank`. */
 	API_LAYER_WHOLE,   /* a collective: each rank has the same `count` elements */
-	API_LAYER_PARTS,   /* a collective: `count` elements of each rank, or for each rank */
-	API_LAYER_SPREAD,  /* the same, made of sends and receives by the library */
+	API_LAYER_PARTS,   /* a collective: `count` elements from each rank, or for each rank */
+	API_LAYER_SPREAD,  /* the same, which the library makes of sends and receives */
 	API_LAYER_ROOTED,  /* a collective: `count` elements from or to the rank `root` */
 	API_LAYER_SEND,	   /* sends to the rank `peer` */
 	API_LAYER_RECEIVE, /* receives from the rank `peer` */
-	/* what a thread calls between both is launched by the end */
+	/* begin and end of a group: the end launches what the thread called between them */
 	API_LAYER_GROUP_START,
 	API_LAYER_GROUP_END,
-	API_LAYER_CREATE,  /* makes a communicator: an output */
-	API_LAYER_ASK,	   /* says something of a communicator */
-	API_LAYER_DESTROY, /* a communicator is no more */
+	API_LAYER_CREATE,  /* makes a communicator, which is an output */
+	API_LAYER_ASK,	   /* says something about a communicator */
+	API_LAYER_DESTROY, /* destroys a communicator */
 };
 
-/* Are calls of this function of a layer recorded as calls? */
+/* Whether calls of this function of a layer are recorded as calls. */
 static inline bool api_layer_reports(const struct api_func *f)
 {
 	return f->layer == API_LAYER_BLOCK || f->layer == API_LAYER_NO_MEMORY;
@@ -271,9 +271,9 @@ int api_lookup(const char *symbol, int version, bool *per_thread);
  * at the end. */
 int api_next(const char *name, int prev);
 
-const char *api_class_name(enum api_class); /* "memory" */
-int api_class_parse(const char *name);	    /* the class, or -1 */
-/* Do the functions of this class belong to layers? */
+const char *api_class_name(enum api_class); /* the name of the class: "memory" */
+int api_class_parse(const char *name);	    /* the class with this name, or -1 */
+/* Whether the functions of this class belong to layers. */
 static inline bool api_class_of_layers(enum api_class class)
 {
 	return class >= API_RANGE && class <= API_GEMM;

@@ -14,7 +14,7 @@ enum api_domain {
 #undef DOMAIN
 	API_DOMAIN_END
 };
-/* The first row of layers.def. */
+/* The first row of layers.def. The rows from here on are layers, and no others. */
 #define API_FIRST_LAYER API_NVTX
 
 #define API_DOMAIN_FILES 4
@@ -83,12 +83,12 @@ extern const char *const api_domain_names[];
 /* those of layers, and NULL at the end */
 extern const char *const api_layer_names[];
 
-/* The bit of a layer in a set of layers. */
+/* Returns the bit of a layer in a set of layers. */
 static inline uint32_t api_layer(int domain)
 {
 	return 1u << (domain - API_FIRST_LAYER);
 }
-/* Is one of these layers (bits of api_layer()) a part of programs' own code? */
+/* Whether one of these layers (bits of api_layer()) is a part of programs' own code. */
 bool api_layers_inlined(uint32_t layers);
 
 const char *api_domain_name(enum api_domain); /* "runtime" */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -26,30 +27,63 @@ static const struct option_row rows[] = {
 	  "look again every second, until SIGINT; print threads that are new, and those that have\n"
 	  "returned" },
 	{ 0, "merge", NULL, FLAG(merge), 0, NULL,
-	  "look at no process; join what 'stuck --format json' printed on several machines",
+	  "look at no process; join what 'stuck --format json' printed, or 'watch --dump' wrote, on\n"
+	  "several machines; files that cannot be read are named and left out",
 	  RULES(EXCLUDES("pid library over watch no-python mangled full-names ring-size probe-kind",
 			 "--merge reads files and looks at no process: leave the other options out")) },
 };
 /* clang-format on */
 static const struct option_set options = OPTION_SET(rows);
 
+/* A pipe in a shared folder would be waited for; one that the shell made is meant. */
+static bool is_readable(int fd, const char *path)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	if (S_ISREG(st.st_mode))
+		return true;
+	return S_ISFIFO(st.st_mode) && !strncmp(path, "/dev/", 5) && !fcntl(fd, F_SETFL, O_RDONLY);
+}
+
+static int read_answer(struct nccl_job *j, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err;
+
+	if (fd < 0) {
+		err = -errno;
+		msg_error("%s cannot be opened: %s", path, strerror(-err));
+		return err;
+	}
+	if (is_readable(fd, path)) {
+		err = nccl_job_read(j, fd, path);
+	} else {
+		err = -EINVAL;
+		msg_error("%s is not a file", path);
+	}
+	close(fd);
+	return err;
+}
+
+/* Returns how many of the files could not be read as a whole, or -ENOMEM. */
 static int read_answers(struct nccl_job *j, const struct request *o)
 {
-	int err = 0;
+	int bad = 0;
 
-	for (int i = 0; i < o->nargs && !err; i++) {
-		int fd = open(o->args[i], O_RDONLY | O_CLOEXEC);
+	for (int i = 0; i < o->nargs; i++) {
+		int err = read_answer(j, o->args[i]);
 
-		if (fd < 0) {
-			err = -errno;
-			msg_error("%s cannot be opened: %s", o->args[i], strerror(-err));
-			break;
-		}
-		err = nccl_job_read(j, fd, o->args[i]);
-		close(fd);
+		if (err == -ENOMEM)
+			return err;
+		bad += err != 0;
 	}
 	nccl_job_sort(j);
-	return err;
+	if (bad && bad < o->nargs)
+		msg_warn("%d of %d files could not be read as a whole: what follows is without the "
+			 "rest of them",
+			 bad, o->nargs);
+	return bad;
 }
 
 static int merge(const struct request *o)
@@ -57,7 +91,8 @@ static int merge(const struct request *o)
 	struct nccl_job job = { .merged = true };
 	struct out out;
 	size_t absent;
-	int err;
+	bool some;
+	int bad;
 
 	for (int i = 0; i < o->nargs; i++)
 		if (cmd_overwrites(o->args[i], o->output))
@@ -66,20 +101,25 @@ static int merge(const struct request *o)
 		return 1;
 	confine(CONFINE_FILES);
 	confine_drop();
-	err = read_answers(&job, o);
-	absent = err ? 0 : nccl_job_absent(&job);
-	if (!err && o->format->flags & SINKS_TEXT) {
+	bad = read_answers(&job, o);
+	absent = bad < 0 ? 0 : nccl_job_absent(&job);
+	/* nothing is known where none could be read */
+	if (bad < 0 || (bad == o->nargs && !job.n && !job.nunknown && !job.nsaid)) {
+		bad = -1;
+	} else if (o->format->flags & SINKS_TEXT) {
+		nccl_job_print_said(&job, &out);
 		nccl_job_print(&job, &out);
 		nccl_job_print_unknown(&job, &out);
 		if (job.nunknown)
 			out_fmt(&out, "%zu process%s whose rank could not be told\n", job.nunknown,
 				job.nunknown == 1 ? "" : "es");
 		out_fmt(&out, "%zu rank%s absent\n", absent, absent == 1 ? "" : "s");
-	} else if (!err) {
+	} else {
 		nccl_job_json(&job, &out);
 	}
+	some = absent || job.nsaid;
 	nccl_job_free(&job);
-	return cmd_finish(&out) || err ? 1 : absent ? STUCK_SOME : 0;
+	return cmd_finish(&out) || bad < 0 ? 1 : some ? STUCK_SOME : bad ? 1 : 0;
 }
 
 /* What the ranks asked for, of a recording. */

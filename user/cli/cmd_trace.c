@@ -7,12 +7,9 @@
 #include "../sums/book.h"
 #include "../source/agent/agent.h"
 #include "../source/both/both.h"
-#include "../source/counters/counters.h"
 #include "../source/hooks/hooks.h"
 #include "../source/hooks/hooks_suits.h"
-#include "../source/nvtx/nvtx.h"
 #include "../source/probe/priv.h"
-#include "../source/states/states.h"
 #include "../util/msg.h"
 
 /* Options that only probes have, and calls of the whole machine. */
@@ -103,14 +100,11 @@ int cmd_trace(const struct request *given)
 		msg_note("tracing every process of this machine until Ctrl-C; 'cudatrace -h' lists "
 			 "what else it does");
 	sources[n++] = of_calls[o->source];
-	if (o->gpu && o->source != REQUEST_SOURCE_CUPTI)
-		sources[n++] = &source_agent;
-	if (api_layers_inlined(o->layers))
-		sources[n++] = &source_nvtx;
-	if (o->counters)
-		sources[n++] = &source_counters;
-	if (o->host)
-		sources[n++] = &source_states;
+#define A(name, takes_part) \
+	if (takes_part)     \
+		sources[n++] = &source_##name;
+#include "../source/added.def"
+#undef A
 	return session_run(o, sources, n);
 }
 

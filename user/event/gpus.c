@@ -3,10 +3,12 @@
  * gpus.c - see gpus.h. A list of GPUs, and a hash from the numbers that processes use to places in
  * the list. A GPU whose UUID is not known is identified by its host and its number there.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/table/array.h"
 #include "../util/table/hash_map.h"
 #include "gpus.h"
 
@@ -158,4 +160,84 @@ const struct gpu *gpu_table_worked(struct gpu_table *t, const struct process *p,
 const struct gpu *gpu_table_machine(const struct gpu_table *t, uint32_t device)
 {
 	return t ? gpus_find(t, 0, device) : NULL;
+}
+
+/* ---- the devices of a process ---- */
+
+#define DEVICES_MAX 64 /* of a process */
+#define STAYS_NS 5000000000ULL
+
+struct device_list {
+	struct registered r;
+	struct device_facts *list;
+	size_t n;
+};
+
+static void forgotten(void *ctx, void *item, const struct ct_hdr *h)
+{
+	struct device_list *of = item;
+
+	(void)ctx, (void)h;
+	free(of->list);
+	of->list = NULL;
+	of->n = 0;
+}
+
+static const struct registry_rules rules = { .size = sizeof(struct device_list),
+					     .most = REGISTRY_MOST,
+					     .stays_ns = STAYS_NS,
+					     .forgets = true,
+					     .exec = forgotten,
+					     .gone = forgotten };
+
+void devices_open(struct devices *d)
+{
+	registry_open(&d->processes, &rules, d);
+}
+
+void devices_close(struct devices *d)
+{
+	registry_close(&d->processes);
+}
+
+static struct device_facts *device_of(const struct device_list *of, uint32_t id)
+{
+	for (size_t i = 0; of && i < of->n; i++)
+		if (of->list[i].id == id)
+			return &of->list[i];
+	return NULL;
+}
+
+int devices_record(struct devices *d, const struct ct_hdr *h)
+{
+	const struct ct_device *r = (const struct ct_device *)h;
+	struct device_list *of;
+	struct device_facts *one;
+
+	if (h->kind != CT_DEVICE) {
+		registry_record(&d->processes, h);
+		return 0;
+	}
+	if (!h->pid)
+		return 0;
+	of = registry_get(&d->processes, h->pid);
+	one = device_of(of, r->id);
+	if (of && !one && of->n == DEVICES_MAX)
+		return 0;
+	if (of && !one)
+		one = array_add(of->list, of->n);
+	if (!one)
+		return -ENOMEM;
+	*one = (struct device_facts){ .id = r->id,
+				      .major = r->major,
+				      .minor = r->minor,
+				      .multiprocessors = r->multiprocessors,
+				      .clock_khz = r->clock_khz };
+	memcpy(one->uuid, r->uuid, sizeof(one->uuid));
+	return 0;
+}
+
+const struct device_facts *devices_find(const struct devices *d, uint32_t pid, uint32_t id)
+{
+	return device_of(registry_find(&d->processes, pid), id);
 }

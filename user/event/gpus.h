@@ -9,6 +9,7 @@
 #define CT_GPUS_H
 
 #include "event.h"
+#include "registry.h"
 
 #define GPUS_MAX 1024 /* GPUs in a trace; further ones get no number */
 
@@ -39,6 +40,22 @@ const struct gpu *gpu_table_worked(struct gpu_table *, const struct process *, u
 /* The GPU to which the machine gives this number, as in a CT_DEVICE, CT_COUNTER or CT_EVENT
  * record with pid 0. NULL: not reported. */
 const struct gpu *gpu_table_machine(const struct gpu_table *, uint32_t device);
+
+/* What each process said of its devices, for as long as it runs and its last records come. */
+struct devices {
+	struct registry processes;
+};
+struct device_facts {
+	uint32_t id; /* the process's number of it */
+	uint32_t major, minor, multiprocessors, clock_khz;
+	uint8_t uuid[16];
+};
+void devices_open(struct devices *);
+void devices_close(struct devices *);
+/* Learns from CT_DEVICE of a process, and forgets processes that have ended. 0 or -ENOMEM. */
+int devices_record(struct devices *, const struct ct_hdr *);
+/* NULL: it was not reported. Valid until the next record. */
+const struct device_facts *devices_find(const struct devices *, uint32_t pid, uint32_t id);
 
 /* "GPU-00010203-0405-..." */
 void gpu_uuid_text(const uint8_t uuid[16], char text[48]);

@@ -5,11 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/table/array.h"
 #include "kernel_counters.h"
-#include "registry.h"
 
-#define GPUS_MAX 64
+#define SAMPLED_MAX 64
 #define VALUE_MAX 1e18 /* largest accepted share in percent, so that no sum of shares is infinite */
 #define METRICS_MAX 1024
 #define SAMPLES_MIN 256
@@ -26,7 +24,7 @@ struct sample {
 };
 
 /* A device, by the machine's number, with a ring of its samples in the order of their ends. */
-struct gpu {
+struct sampled {
 	bool known;
 	uint8_t uuid[16];
 	struct sample *ring;
@@ -35,49 +33,20 @@ struct gpu {
 	uint64_t first, next;
 };
 
-/* A device, by a process's number. */
-struct ordinal {
-	uint32_t id;
-	uint8_t uuid[16];
-};
-
-/* The devices of a process. */
-struct devices {
-	struct registered r;
-	struct ordinal *list;
-	size_t n;
-};
-
 struct kernel_counters_table {
-	struct gpu gpus[GPUS_MAX];
+	struct sampled gpus[SAMPLED_MAX];
 	/* by the metric's id: 1 + enum kernel_counter; 0: a metric that is not used here */
 	uint8_t roles[METRICS_MAX];
-	struct registry processes; /* of struct devices */
+	const struct devices *devices; /* of processes */
 	struct kernel_counters answer;
 };
 
-static void forgotten(void *ctx, void *item, const struct ct_hdr *h)
-{
-	struct devices *d = item;
-
-	(void)ctx, (void)h;
-	free(d->list);
-	d->list = NULL;
-	d->n = 0;
-}
-
-static const struct registry_rules rules = { .size = sizeof(struct devices),
-					     .most = REGISTRY_MOST,
-					     .forgets = true,
-					     .exec = forgotten,
-					     .gone = forgotten };
-
-struct kernel_counters_table *kernel_counters_open(void)
+struct kernel_counters_table *kernel_counters_open(const struct devices *devices)
 {
 	struct kernel_counters_table *t = calloc(1, sizeof(*t));
 
 	if (t)
-		registry_open(&t->processes, &rules, t);
+		t->devices = devices;
 	return t;
 }
 
@@ -85,51 +54,28 @@ void kernel_counters_close(struct kernel_counters_table *t)
 {
 	if (!t)
 		return;
-	for (int i = 0; i < GPUS_MAX; i++)
+	for (int i = 0; i < SAMPLED_MAX; i++)
 		free(t->gpus[i].ring);
-	registry_close(&t->processes);
 	free(t);
 }
 
 /* ---- devices ---- */
 
-static struct ordinal *find_ordinal(const struct devices *d, uint32_t id)
-{
-	for (size_t i = 0; d && i < d->n; i++)
-		if (d->list[i].id == id)
-			return &d->list[i];
-	return NULL;
-}
-
-static int learn_device(struct kernel_counters_table *t, const struct ct_device *d)
+static void learn_device(struct kernel_counters_table *t, const struct ct_device *d)
 {
 	static const uint8_t none[16];
-	struct devices *p;
-	struct ordinal *o;
 
-	if (!d->h.pid) {
-		if (d->id < GPUS_MAX) {
-			memcpy(t->gpus[d->id].uuid, d->uuid, sizeof(d->uuid));
-			t->gpus[d->id].known = memcmp(d->uuid, none, sizeof(none)) != 0;
-		}
-		return 0;
-	}
-	p = registry_get(&t->processes, d->h.pid);
-	o = find_ordinal(p, d->id);
-	if (p && !o && p->n < GPUS_MAX)
-		o = array_add(p->list, p->n);
-	if (!o)
-		return !p || p->n < GPUS_MAX ? -ENOMEM : 0;
-	o->id = d->id;
-	memcpy(o->uuid, d->uuid, sizeof(o->uuid));
-	return 0;
+	if (d->h.pid || d->id >= SAMPLED_MAX)
+		return;
+	memcpy(t->gpus[d->id].uuid, d->uuid, sizeof(d->uuid));
+	t->gpus[d->id].known = memcmp(d->uuid, none, sizeof(none)) != 0;
 }
 
-static struct gpu *gpu_of(struct kernel_counters_table *t, uint32_t pid, uint32_t id)
+static struct sampled *gpu_of(struct kernel_counters_table *t, uint32_t pid, uint32_t id)
 {
-	const struct ordinal *o = find_ordinal(registry_find(&t->processes, pid), id);
+	const struct device_facts *o = devices_find(t->devices, pid, id);
 
-	for (int i = 0; o && i < GPUS_MAX; i++)
+	for (int i = 0; o && i < SAMPLED_MAX; i++)
 		if (t->gpus[i].known && !memcmp(t->gpus[i].uuid, o->uuid, sizeof(o->uuid)))
 			return &t->gpus[i];
 	return NULL;
@@ -148,7 +94,7 @@ static void learn_metric(struct kernel_counters_table *t, const struct ct_metric
 }
 
 /* Makes room for one more sample; if the ring is full, the oldest sample is dropped. */
-static int grow(struct gpu *g)
+static int grow(struct sampled *g)
 {
 	uint32_t cap = g->cap ? g->cap * 2 : SAMPLES_MIN;
 	struct sample *ring;
@@ -170,7 +116,7 @@ static int grow(struct gpu *g)
 	return 0;
 }
 
-static struct sample *at(const struct gpu *g, uint64_t i)
+static struct sample *at(const struct sampled *g, uint64_t i)
 {
 	return &g->ring[i % g->cap];
 }
@@ -179,7 +125,7 @@ static int learn_sample(struct kernel_counters_table *t, const struct ct_counter
 {
 	struct sample s = { .start_ns = c->h.start_ns, .end_ns = c->h.end_ns };
 	bool any = false;
-	struct gpu *g;
+	struct sampled *g;
 	int err;
 
 	for (int i = 0; i < KERNEL_COUNTER_END; i++)
@@ -195,7 +141,7 @@ static int learn_sample(struct kernel_counters_table *t, const struct ct_counter
 		s.percent[role - 1] = (float)d;
 		any = true;
 	}
-	if (!any || c->device >= GPUS_MAX || s.end_ns <= s.start_ns)
+	if (!any || c->device >= SAMPLED_MAX || s.end_ns <= s.start_ns)
 		return 0;
 	g = &t->gpus[c->device];
 	/* The search needs the samples in order. A source hands them out in order; a late sample
@@ -211,18 +157,18 @@ static int learn_sample(struct kernel_counters_table *t, const struct ct_counter
 int kernel_counters_record(struct kernel_counters_table *t, const struct ct_hdr *rec)
 {
 	switch (rec->kind) {
-	case CT_DEVICE: return learn_device(t, (const struct ct_device *)rec);
+	case CT_DEVICE: learn_device(t, (const struct ct_device *)rec); return 0;
 	case CT_METRIC: learn_metric(t, (const struct ct_metric *)rec); return 0;
 	case CT_COUNTER:
 		if (rec->pid)
 			return 0; /* a process's share of a device */
 		return learn_sample(t, (const struct ct_counter *)rec);
-	default: registry_record(&t->processes, rec); return 0;
+	default: return 0;
 	}
 }
 
 /* The first sample that ends after `ns`. */
-static uint64_t first_after(const struct gpu *g, uint64_t ns)
+static uint64_t first_after(const struct sampled *g, uint64_t ns)
 {
 	uint64_t low = g->first, high = g->next;
 
@@ -237,7 +183,8 @@ static uint64_t first_after(const struct gpu *g, uint64_t ns)
 	return low;
 }
 
-static void add_up(struct kernel_counters *k, const struct gpu *g, uint64_t from, uint64_t until_ns)
+static void add_up(struct kernel_counters *k, const struct sampled *g, uint64_t from,
+		   uint64_t until_ns)
 {
 	double weight[KERNEL_COUNTER_END] = { 0 };
 
@@ -263,7 +210,7 @@ const struct kernel_counters *kernel_counters_of(struct kernel_counters_table *t
 						 const struct ct_kernel *k)
 {
 	const struct ct_hdr *h = &k->w.h;
-	const struct gpu *g = gpu_of(t, h->pid, k->w.device);
+	const struct sampled *g = gpu_of(t, h->pid, k->w.device);
 	const struct sample *s;
 	uint64_t from;
 

@@ -11,7 +11,7 @@
 #ifndef CT_KERNEL_COUNTERS_H
 #define CT_KERNEL_COUNTERS_H
 
-#include "event.h"
+#include "gpus.h"
 
 enum kernel_counter {
 	KERNEL_COUNTER_SM,
@@ -28,10 +28,10 @@ struct kernel_counters {
 };
 
 struct kernel_counters_table;
-struct kernel_counters_table *kernel_counters_open(void); /* NULL: no memory */
+/* devices: those of processes, which somebody else lets learn first. NULL: no memory. */
+struct kernel_counters_table *kernel_counters_open(const struct devices *);
 void kernel_counters_close(struct kernel_counters_table *);
-/* Learns from CT_DEVICE, CT_METRIC, CT_COUNTER, and forgets at CT_EXIT and CT_EXEC; others are
- * ignored. Returns 0 or -ENOMEM. */
+/* Learns from CT_DEVICE of the machine, CT_METRIC and CT_COUNTER; others are ignored. Returns 0 or -ENOMEM. */
 int kernel_counters_record(struct kernel_counters_table *, const struct ct_hdr *);
 /* NULL: the kernel took less than two intervals, or no sample lies inside it, or its device is
  * not known. Valid until the next call. */

@@ -20,7 +20,7 @@
 #include "../util/now.h"
 #include "../flow/sink.h"
 
-#define FLUSH_NS 1000000000ULL /* what a SIGKILL loses at most */
+#define FLUSH_NS 1000000000ULL /* a SIGKILL loses at most so much */
 /* Files for calls that meet a condition: a program that fails again and again must not fill the
  * disk. */
 #define DUMPS_MAX 10
@@ -53,7 +53,7 @@ struct trace_sink {
 
 /* ---- files ---- */
 
-/* What is in the file, and what should be, before it is closed. */
+/* Notes how much the file has, and how much it lacks, before it is closed. */
 static void recording_sink_look(struct trace_sink *t)
 {
 	t->had_bytes = writer_bytes(t->writer);
@@ -100,7 +100,7 @@ static int put_one(void *ctx, const struct ct_hdr *h)
 	return writer_record(ctx, h);
 }
 
-/* FILE.N-1 becomes FILE.N and so on; what is beyond goes. */
+/* Renames FILE.N-1 to FILE.N and so on; the oldest is removed. */
 static int shift_files(const struct sink_file *f)
 {
 	char name[NAME_MAX + 16], to[NAME_MAX + 16];
@@ -144,7 +144,7 @@ static int open_writer(struct trace_sink *t, const char *path)
 	return t->error = err;
 }
 
-/* Complete and closed: the next file begins with all that is known. */
+/* Completes and closes the file. The next file begins with all definitions that are known. */
 static int rotate(struct trace_sink *t)
 {
 	int err = writer_end(t->writer, "reason rotated\n"), e;
@@ -164,13 +164,13 @@ static int rotate(struct trace_sink *t)
 		err = put_one(t->writer, &t->clock.h);
 	if (!err)
 		err = defs_write(t->defs, put_one, t->writer);
-	/* who reads it while it is written finds there what has been known so far */
+	/* a reader finds in it, while it is written, what has been known so far */
 	if (!err)
 		err = writer_flush(t->writer);
 	return err && t->writer ? failed(t, t->file->path, err) : err;
 }
 
-/* What is in memory, to a file of its own: FILE, then FILE.2 and on. */
+/* Writes what is in memory to a file of its own: FILE, then FILE.2 and so on. */
 static int dump(struct trace_sink *t, const char *why)
 {
 	char path[4200], end[128];
@@ -280,7 +280,7 @@ static int trace_event(struct sink *s, const struct event *ev)
 		memcpy(&t->clock, ev->rec, sizeof(t->clock));
 	if (ev->rec->kind == CT_LOST)
 		t->lost += ((const struct ct_lost *)ev->rec)->count;
-	/* what cannot be written now stays in memory: the trace goes on */
+	/* what cannot be written now stays in memory, and the trace continues */
 	if (call && triggers(t, ev))
 		dump(t, api_failed((const struct ct_call *)ev->rec) ? "failed call" : "call");
 	return call || kind_is(ev->rec->kind, KIND_DEVICE);
@@ -355,10 +355,15 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	if (!t->ring)
 		err = open_writer(t, t->file->path);
+	if (!err && t->file->rotate && !writer_is_regular(t->writer)) {
+		msg_error("--rotate gives the file other names, and %s is not a regular file",
+			  t->file->path);
+		err = -EINVAL;
+	}
 	return err ? -EINVAL : 0; /* the reason has been reported */
 }
 
-/* As replay_losses() and replay_recorded() read it. */
+/* Writes the end in the form that replay_losses() and replay_recorded() read. */
 static char *end_text(const struct sink_end *end)
 {
 	const struct losses *l = &end->losses;
@@ -457,7 +462,6 @@ static int trace_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_trace = {
 	.name = "recording",
-	.help = "stores what replay, info, export and merge read",
 	.open = trace_open,
 	.event = trace_event,
 	.tick = trace_tick,

@@ -93,7 +93,8 @@ static int file_open(struct sink *s, struct split_file *f)
 	return err;
 }
 
-/* The process has no file and gets none; that was said. Returns 0 or -ENOMEM. */
+/* Notes that the process has no file and gets none, which a message has said. Returns 0 or
+ * -ENOMEM. */
 static int refuse(struct split *all, uint32_t number)
 {
 	bool made;
@@ -137,7 +138,7 @@ static struct split_file *file_of(struct sink *s, const struct event *ev, int *e
 	*err = file_open(s, f);
 	if (*err) {
 		split_drop(f);
-		/* the others have theirs */
+		/* the other processes have their files */
 		if (*err != -ENOMEM)
 			*err = refuse(all, number);
 		*err = *err ? *err : SINK_UNWRITTEN;
@@ -216,7 +217,6 @@ static int split_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_split = {
 	.name = "files",
-	.help = "a file for each process",
 	.open = split_open,
 	.event = split_event,
 	.tick = split_tick,

@@ -108,8 +108,7 @@ int finding_check_condition(const char *option, const char *text)
 	if (parse_condition(text, &share))
 		return 0;
 	msg_error("%s: '%s' is no condition; give the name of a finding, or any, and a share of "
-		  "the time, as "
-		  "any>5%% or gpu-gaps>10%%",
+		  "the time, as any>5%% or gpu-gaps>10%%",
 		  option, text);
 	return -EINVAL;
 }

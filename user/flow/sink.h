@@ -11,6 +11,7 @@
 #include "../util/io/out.h"
 
 struct event_base;
+struct source;
 struct option_set;
 
 /* The version of the names in JSON, csv, arrow and parquet (docs/exports.md#names). New names need no new one. */
@@ -109,6 +110,11 @@ struct sink_opts {
 	uint64_t boottime_offset_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
 	const char *version;	     /* of cudatrace */
 	bool recorded;		     /* the events come from a recording, and so can wait */
+	/* with sink_wants.threads: the source of calls, which can say where threads are: for user/stuck alone */
+	struct source *calls;
+	const pid_t *pids; /* with sink_wants.threads: those of -p */
+	int npids;
+	bool chosen; /* some processes are traced, not all of the machine */
 	/* name of the traced machine, and its boot id; NULL: not known, or several */
 	const char *host, *boot;
 	/* set at the end: number of spans that reached no collector; NULL: not wanted */
@@ -161,7 +167,9 @@ struct sink_end {
 
 /* What a sink's own options mean for the rest of the program. */
 struct sink_wants {
-	bool for_programs;    /* the output is for programs, not for people */
+	bool for_programs; /* the output is for programs, not for people */
+	/* it asks where threads are, and gets sink_opts.calls, and the head of a recording in sink_opts.file */
+	bool threads;
 	const char *files[2]; /* files that it writes in addition to the output; NULL: none */
 	bool handles;	      /* with SINKS_MEMORY: calls that make streams and the like, too */
 	bool blocks;	      /* it shows what allocators inside programs say of their blocks */
@@ -180,7 +188,7 @@ struct sink_wants {
 
 struct sink;
 struct sink_ops {
-	const char *name, *help;
+	const char *name;
 	/* The sink's own options: rows of the command line, defined in the sink's own file;
 	 * NULL: none. */
 	const struct option_set *options;

@@ -286,7 +286,6 @@ static const struct option_set options = OPTION_SET(rows);
 
 const struct sink_ops sink_mem = {
 	.name = "mem",
-	.help = "who holds memory, the most at a time, and what was never freed",
 	.options = &options,
 	.wants = mem_wants,
 	.open = mem_open,
@@ -333,7 +332,6 @@ static int viz_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_memory_viz = {
 	.name = "memory-viz",
-	.help = "what PyTorch's allocator did and holds, for PyTorch's own viewer",
 	.open = viz_open,
 	.event = viz_event,
 	.close = viz_close,

@@ -34,5 +34,7 @@ int nccl_group_ranks(const struct nccl_group *);
 bool nccl_group_count(const struct nccl_member *, const struct nccl_kind *, uint64_t *n);
 /* Has it not begun a collective that another member has? */
 bool nccl_group_lags(const struct nccl_group *, const struct nccl_member *);
+/* Do members call different collectives: has each of some begun one that another has not? */
+bool nccl_group_disagrees(const struct nccl_group *);
 
 #endif

@@ -28,9 +28,11 @@ void nccl_job_free(struct nccl_job *j)
 		nccl_threads_free(j->members[i].threads, j->members[i].nthreads);
 	free(j->members);
 	free(j->unknown);
+	free(j->said);
 	j->members = NULL;
 	j->unknown = NULL;
-	j->n = j->nunknown = 0;
+	j->said = NULL;
+	j->n = j->nunknown = j->nsaid = 0;
 }
 
 /* By communicator, rank, process; the one that was looked at last comes first. */
@@ -147,6 +149,33 @@ bool nccl_group_lags(const struct nccl_group *g, const struct nccl_member *m)
 	for (int i = 0; g->still && i < g->nkinds; i++)
 		if (nccl_group_count(m, &g->kinds[i], &n) && n < g->kinds[i].most)
 			return true;
+	return false;
+}
+
+/* Two ranks of which each has begun a collective that the other has not: they do not call the same
+ * ones. */
+static bool differ(const struct nccl_group *g, const struct nccl_kind *a, const struct nccl_kind *b)
+{
+	bool ahead = false, behind = false;
+
+	for (size_t m = 0; m < g->n; m++) {
+		uint64_t na, nb;
+
+		if (!nccl_group_count(&g->members[m], a, &na) ||
+		    !nccl_group_count(&g->members[m], b, &nb))
+			continue;
+		ahead |= na == a->most && nb < b->most;
+		behind |= na < a->most && nb == b->most;
+	}
+	return ahead && behind;
+}
+
+bool nccl_group_disagrees(const struct nccl_group *g)
+{
+	for (int i = 0; i < g->nkinds; i++)
+		for (int k = i + 1; k < g->nkinds; k++)
+			if (differ(g, &g->kinds[i], &g->kinds[k]))
+				return true;
 	return false;
 }
 

@@ -51,6 +51,12 @@ struct nccl_unknown {
 	char library[256], why[256];
 };
 
+/* What `watch` said of a hang, in a file that it wrote. */
+struct nccl_said {
+	char host[NCCL_HOST_BYTES], boot[NCCL_HOST_BYTES];
+	char id[32], claim[1024];
+};
+
 struct nccl_job {
 	struct nccl_member *members; /* after nccl_job_sort(): by communicator and rank */
 	size_t n;
@@ -60,6 +66,8 @@ struct nccl_job {
 	void *ctx;
 	struct nccl_unknown *unknown; /* of answers */
 	size_t nunknown;
+	struct nccl_said *said;
+	size_t nsaid;
 };
 
 #define NCCL_MEMBERS_MAX 65536
@@ -78,14 +86,16 @@ void nccl_job_sort(struct nccl_job *);
 size_t nccl_job_absent(const struct nccl_job *);
 /* Prints the communicators whose ranks wait for each other, for people. Returns how many. */
 int nccl_job_print(const struct nccl_job *, struct out *);
+/* What `watch` said on each machine, a line for each. */
+void nccl_job_print_said(const struct nccl_job *, struct out *);
 /* The processes whose communicators could not be read, a line for each. */
 void nccl_job_print_unknown(const struct nccl_job *, struct out *);
 /* Prints a line of JSON for each member; with `merged`, also for each communicator that has ranks which are in
  * none of the answers, and for each process whose communicators could not be read. */
 void nccl_job_json(const struct nccl_job *, struct out *);
 
-/* Reads what `stuck --format json` printed, from a file that is untrusted, and adds its members.
- * `name` is for messages. Returns 0, or -errno after one message. */
+/* Reads what `stuck --format json` printed or `watch --dump` wrote, from a file that is untrusted, and adds its
+ * members; what comes before a damaged line counts. `name` is for messages. Returns 0, or -errno after one message. */
 int nccl_job_read(struct nccl_job *, int fd, const char *name);
 
 #endif

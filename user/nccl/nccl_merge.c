@@ -21,6 +21,9 @@
 #define DEPTH_MAX 8
 #define FRAME_BYTES 512
 #define BEGIN "{\"type\":\"communicator\","
+#define HANG "{\"type\":\"hang\","
+#define LINES_MAX (1u << 20) /* of a file */
+#define SAID_MAX 4096
 
 /* ---- one line ---- */
 
@@ -205,6 +208,25 @@ static int get_member(struct nccl_job *j, struct json_object *in)
 	return get_threads(in, m);
 }
 
+/* What was said of a hang; of very many the first ones. */
+static int get_said(struct nccl_job *j, struct json_object *in)
+{
+	struct nccl_said *s;
+
+	if (!json_object_is_type(in, json_type_object))
+		return -EBADMSG;
+	if (j->nsaid == SAID_MAX)
+		return 0;
+	s = array_add(j->said, j->nsaid);
+	if (!s)
+		return -ENOMEM;
+	get_text(in, "host", s->host, sizeof(s->host));
+	get_text(in, "boot", s->boot, sizeof(s->boot));
+	get_text(in, "id", s->id, sizeof(s->id));
+	get_text(in, "claim", s->claim, sizeof(s->claim));
+	return 0;
+}
+
 /* May json-c make objects of it? */
 static bool is_small(const char *line, size_t len)
 {
@@ -215,7 +237,8 @@ static bool is_small(const char *line, size_t len)
 	return parts <= PARTS_MAX;
 }
 
-static int read_line(struct nccl_job *j, const char *line, size_t len)
+static int read_line(struct nccl_job *j, const char *line, size_t len,
+		     int (*get)(struct nccl_job *, struct json_object *))
 {
 	struct json_tokener *tok;
 	struct json_object *o;
@@ -227,7 +250,7 @@ static int read_line(struct nccl_job *j, const char *line, size_t len)
 	if (!tok)
 		return -ENOMEM;
 	o = json_tokener_parse_ex(tok, line, (int)len);
-	err = o ? get_member(j, o) : -EBADMSG;
+	err = o ? get(j, o) : -EBADMSG;
 	json_object_put(o);
 	json_tokener_free(tok);
 	return err;
@@ -261,7 +284,11 @@ static int read_lines(struct nccl_job *j, FILE *f, char *buf, unsigned int *line
 		++*line;
 		if (buf[0] != '{' || !len || (buf[len - 1] != '\n' && !feof(f)))
 			return -EBADMSG;
-		err = strncmp(buf, BEGIN, strlen(BEGIN)) ? 0 : read_line(j, buf, len);
+		if (*line > LINES_MAX)
+			return -EBADMSG;
+		err = !strncmp(buf, BEGIN, strlen(BEGIN)) ? read_line(j, buf, len, get_member)
+		      : !strncmp(buf, HANG, strlen(HANG)) ? read_line(j, buf, len, get_said)
+							  : 0;
 		if (err)
 			return err;
 	}

@@ -136,33 +136,6 @@ static void put_kind(struct out *o, const struct nccl_group *g, const struct ncc
 	}
 }
 
-/* Two ranks of which each has begun a collective that the other has not: they do not call the same
- * ones. */
-static bool differ(const struct nccl_group *g, const struct nccl_kind *a, const struct nccl_kind *b)
-{
-	bool ahead = false, behind = false;
-
-	for (size_t m = 0; m < g->n; m++) {
-		uint64_t na, nb;
-
-		if (!nccl_group_count(&g->members[m], a, &na) ||
-		    !nccl_group_count(&g->members[m], b, &nb))
-			continue;
-		ahead |= na == a->most && nb < b->most;
-		behind |= na < a->most && nb == b->most;
-	}
-	return ahead && behind;
-}
-
-static bool disagree(const struct nccl_group *g)
-{
-	for (int i = 0; i < g->nkinds; i++)
-		for (int k = i + 1; k < g->nkinds; k++)
-			if (differ(g, &g->kinds[i], &g->kinds[k]))
-				return true;
-	return false;
-}
-
 static bool same_text(const char *a, const char *b, size_t max)
 {
 	return !strncmp(a, b, max);
@@ -320,7 +293,7 @@ static void put_group(struct out *o, const struct nccl_job *j, const struct nccl
 			   "job that was made with --layers nccl\n");
 	for (int i = 0; i < g->nkinds; i++)
 		put_kind(o, g, &g->kinds[i]);
-	if (disagree(g))
+	if (nccl_group_disagrees(g))
 		out_str(o, "  the ranks do not call the same collectives: each of some ranks has "
 			   "begun one that another has not\n");
 	put_unseen(o, g, merged);
@@ -458,6 +431,20 @@ static void json_unknown(struct out *o, const struct nccl_unknown *u)
 	out_char(o, '\n');
 }
 
+static void json_said(struct out *o, const struct nccl_said *s)
+{
+	struct json j = json_to(o);
+
+	json_open_object(&j, NULL);
+	json_put_str(&j, "type", "hang");
+	json_put_bytes(&j, "host", s->host, strnlen(s->host, sizeof(s->host)));
+	json_put_bytes(&j, "boot", s->boot, strnlen(s->boot, sizeof(s->boot)));
+	json_put_bytes(&j, "id", s->id, strnlen(s->id, sizeof(s->id)));
+	json_put_bytes(&j, "claim", s->claim, strnlen(s->claim, sizeof(s->claim)));
+	json_end(&j);
+	out_char(o, '\n');
+}
+
 void nccl_job_json(const struct nccl_job *job, struct out *o)
 {
 	struct nccl_group g;
@@ -473,6 +460,23 @@ void nccl_job_json(const struct nccl_job *job, struct out *o)
 	}
 	for (size_t i = 0; i < job->nunknown; i++)
 		json_unknown(o, &job->unknown[i]);
+	for (size_t i = 0; i < job->nsaid; i++)
+		json_said(o, &job->said[i]);
+}
+
+void nccl_job_print_said(const struct nccl_job *j, struct out *o)
+{
+	for (size_t i = 0; i < j->nsaid && i < MEMBERS_SHOWN; i++) {
+		const struct nccl_said *s = &j->said[i];
+
+		out_str(o, "a hang on ");
+		nccl_print_put_name(o, s->host, sizeof(s->host));
+		out_str(o, ": ");
+		nccl_print_put_name(o, s->claim, sizeof(s->claim));
+		out_char(o, '\n');
+	}
+	if (j->nsaid > MEMBERS_SHOWN)
+		out_fmt(o, "and %zu other hangs\n", j->nsaid - MEMBERS_SHOWN);
 }
 
 void nccl_job_print_unknown(const struct nccl_job *j, struct out *o)

@@ -25,10 +25,11 @@
 #define PROCESSES BIT(COLUMNS_PROCESSES)
 #define DEVICES BIT(COLUMNS_DEVICES)
 #define STACKS BIT(COLUMNS_STACKS)
+#define STATES BIT(COLUMNS_STATES)
 #define OTHERS BIT(COLUMNS_OTHERS)
 #define WORK (KERNELS | COPIES | SETS)
 #define SCOPES (BIT(COLUMNS_RANGES) | COLLECTIVES | OPERATORS)
-#define EVENTS (CALLS | WORK | SCOPES | PROCESSES | OTHERS)
+#define EVENTS (CALLS | WORK | SCOPES | PROCESSES | STATES | OTHERS)
 
 const struct column_about column_about[COLUMNS] = {
 #define C(id, title, type, tables) { title, COLUMN_##type, tables },
@@ -269,6 +270,12 @@ static void column_cells_put_name(struct cells *c, const struct event *ev)
 			  : c->o->look.full_names ? k->full
 						  : k->brief,
 			  KERNEL_MAX_BYTES);
+	} else if (ev->rec->kind == CT_HOST_SEGMENT) {
+		const struct ct_host_segment *h = (const struct ct_host_segment *)ev->rec;
+
+		cells_word(c, COLUMN_TYPE, "host"); /* its kind has no word: only parquet has it */
+		cells_word(c, COLUMN_NAME,
+			   h->reason ? host_reason(h->reason) : host_state(h->state));
 	} else {
 		about_name(&c->made, c->o, ev);
 		cells_made(c, COLUMN_NAME, from);
@@ -531,6 +538,7 @@ enum column_table columns_table(const struct event *ev)
 	case CT_FORK:
 	case CT_EXIT: return COLUMNS_PROCESSES;
 	case CT_DEVICE: return COLUMNS_DEVICES;
+	case CT_HOST_SEGMENT: return COLUMNS_STATES;
 	case CT_SCOPE_END:
 		word = scope_word((const struct ct_scope *)ev->rec);
 		return !strcmp(word, "range") || !strcmp(word, "mark") ? COLUMNS_RANGES

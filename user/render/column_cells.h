@@ -27,6 +27,7 @@ enum column_type { COLUMN_U32, COLUMN_U64, COLUMN_I64, COLUMN_DOUBLE, COLUMN_TEX
 	T(PROCESSES, "processes")     \
 	T(DEVICES, "devices")         \
 	T(STACKS, "stacks")           \
+	T(STATES, "host")             \
 	T(OTHERS, "others")
 enum column_table {
 #define T(id, title) COLUMNS_##id,

@@ -26,6 +26,7 @@ enum records {
 	OF_PROCESS = 0x40,
 	OF_DEVICE = 0x80,
 	OF_OTHER = 0x100, /* what has fields of devices, and no rule */
+	OF_STATE = 0x200, /* of a thread; no rule */
 };
 
 static const struct rule {
@@ -103,6 +104,7 @@ static unsigned int records_of(uint16_t kind)
 	case CT_EXEC:
 	case CT_EXIT: return OF_PROCESS;
 	case CT_DEVICE: return OF_DEVICE;
+	case CT_HOST_SEGMENT: return OF_STATE;
 	case CT_OVERHEAD: return 0; /* its device, context and stream stay in `args` */
 	default:
 		return kind_is(kind, KIND_WORK)	    ? OF_WORK

@@ -390,7 +390,6 @@ static const struct option_set options = OPTION_SET(rows);
 
 const struct sink_ops sink_serve = {
 	.name = "serve",
-	.help = "metrics for Prometheus over HTTP",
 	.options = &options,
 	.wants = serve_wants,
 	.open = serve_open,

@@ -111,7 +111,7 @@ static char *make_head(const struct request *o, const struct sink_opts *s)
 	recording_number(f, "work", o->gpu);
 	line(f, "traced", request_title(o, text, sizeof(text)));
 	/* a reader accepts a head of at most 256 KiB */
-	for (int i = 0; o->argv && o->argv[i] && ftell(f) < ARGS_MAX; i++) {
+	for (int i = 0; o->record && o->argv && o->argv[i] && ftell(f) < ARGS_MAX; i++) {
 		if (strlen(o->argv[i]) < ARGS_MAX)
 			line(f, "arg", o->argv[i]);
 		else
@@ -128,7 +128,8 @@ int recording_open(struct recording *r, const struct request *o, const struct si
 {
 	int err = 0;
 
-	*r = (struct recording){ .path = expand(o->output), .head = make_head(o, s) };
+	*r = (struct recording){ .path = expand(o->record ? o->output : ""),
+				 .head = make_head(o, s) };
 	if (!r->path || !r->head) {
 		msg_error("not enough memory to start");
 		return -ENOMEM;

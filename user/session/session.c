@@ -92,7 +92,7 @@ int session_run(const struct request *o, const struct source_ops *const *ops, in
 		return 1;
 	}
 	s->o = o;
-	for (int i = 0; i < nops && i < SESSION_SOURCES; i++)
+	for (int i = 0; i < nops; i++)
 		s->sources[s->nsources++] =
 			(struct source){ .ops = ops[i], .paused = &s->paused, .full = &s->full };
 	s->cmd_status = -1;

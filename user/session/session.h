@@ -10,11 +10,17 @@
 #include "../request/request.h"
 #include "../source/source.h"
 
-#define SESSION_SOURCES 5
+/* How many sources a session may have: one of calls, and each that adds to them. */
+#define A(name, takes_part) +1
+enum {
+	SESSION_SOURCES = 1
+#include "../source/added.def"
+};
+#undef A
 
 /* Runs until the targets of the first source have ended, or until -d, -n, a signal or a closed
- * output stops it. The first source delivers the calls; the others add records to them. Returns the
- * exit status of cudatrace. */
+ * output stops it. The first source delivers the calls; the others, at most SESSION_SOURCES with it, add records
+ * to them. Returns the exit status of cudatrace. */
 int session_run(const struct request *, const struct source_ops *const *, int nsources);
 /* Whether a signal to cudatrace ended the last session. */
 bool session_interrupted(void);

@@ -226,8 +226,7 @@ static void say_missing(const struct session *s)
 			 (unsigned long long)b.left, (unsigned long long)b.refused, b.held);
 	if (b.crashed)
 		msg_warn("%llu of cudatrace's readers of memory and files crashed, and cudatrace "
-			 "went "
-			 "on without what they were reading: please report it",
+			 "went on without what they were reading: please report it",
 			 (unsigned long long)b.crashed);
 }
 

@@ -135,8 +135,7 @@ static void tell_memory(const struct session *s)
 
 	if (memory < MEMORY_LEAST && !s->o->replay)
 		msg_warn("cudatrace may take only %llu MiB of memory here (the limit of its "
-			 "cgroup): "
-			 "it needs %u MiB, and the kernel may kill it; raise the limit",
+			 "cgroup): it needs %u MiB, and the kernel may kill it; raise the limit",
 			 (unsigned long long)(memory >> 20), MEMORY_LEAST >> 20);
 }
 

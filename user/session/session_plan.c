@@ -305,7 +305,11 @@ static void plan_calls(struct capture_plan *c, const struct request *o, const st
 		   : o->stack == REQUEST_STACK_FP     ? PLAN_STACK_ADDRESSES
 		   : o->stack == REQUEST_STACK_PYTHON ? PLAN_STACK_PYTHON
 						      : PLAN_STACK_NONE;
-	c->python = c->stack && !o->no_python;
+	c->threads = w->threads;
+	/* of calls that are under way */
+	if (w->threads)
+		c->stack = PLAN_STACK_COPY;
+	c->python = c->stack && !o->no_python && !w->threads;
 	c->enter = o->look.enter_exit;
 	c->nested = o->look.nested;
 	c->no_return = o->no_return;
@@ -371,7 +375,8 @@ static void plan_files(struct capture_plan *c, const struct request *o, const st
 	c->file_fd = o->file_fd;
 	c->from_ns = o->from_ns;
 	c->to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
-	c->opens_files = o->one_each || o->record || w->files[0] || w->files[1] ||
+	c->kernel_log = w->threads;
+	c->opens_files = o->one_each || o->record || w->threads || w->files[0] || w->files[1] ||
 			 (o->output && o->format->flags & (SINKS_PATH | SINKS_SPLITS));
 }
 

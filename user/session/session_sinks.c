@@ -90,6 +90,10 @@ static void fill_opts(struct session *s)
 		.count = o->count,
 	};
 	session_loop_hooks(s, &s->sink_opts);
+	s->sink_opts.calls = s->wants.threads ? session_first(s) : NULL;
+	s->sink_opts.pids = o->pids;
+	s->sink_opts.npids = o->npids;
+	s->sink_opts.chosen = o->npids || o->cmd || o->cgroup;
 	if (!ops->recorded) {
 		s->sink_opts.host = gethostname(s->host, sizeof(s->host) - 1) ? NULL : s->host;
 		s->sink_opts.boot = host_boot_id(s->boot, sizeof(s->boot));
@@ -117,11 +121,13 @@ int session_sinks_open(struct session *s)
 	/* opened first, so that a wrong address is reported before anything is written */
 	if (o->spans.url && !(o->format->flags & SINKS_DAEMON))
 		ops[n++] = &sink_otlp;
-	if (o->record) {
+	if (o->record || s->wants.threads) {
 		err = recording_open(&s->recording, o, &s->sink_opts);
 		if (err)
 			return err;
 		s->sink_opts.file = &s->recording.file;
+	}
+	if (o->record) {
 		ops[n++] = &sink_trace;
 	} else if (!o->look.counts_only) {
 		bool one_each = o->one_each && !(o->format->flags & SINKS_SPLITS);

@@ -18,8 +18,7 @@
 
 #define DESCRIPTORS_MAX 4096 /* of a process that are looked at */
 
-/* A file of /proc/TID (0: our own), as much as there is room for. Returns 0 or -errno. */
-static int read_file(pid_t tid, const char *name, char *buf, size_t size)
+int host_file(pid_t tid, const char *name, char *buf, size_t size)
 {
 	char path[64];
 	FILE *f;
@@ -36,14 +35,22 @@ static int read_file(pid_t tid, const char *name, char *buf, size_t size)
 	return 0;
 }
 
+int host_machine(const char *name, char *buf, size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "../%s", name);
+	return host_file(0, path, buf, size);
+}
+
 int host_status(pid_t tid, char *buf, size_t size)
 {
-	return read_file(tid, "status", buf, size);
+	return host_file(tid, "status", buf, size);
 }
 
 const char *host_stat(pid_t pid, char *buf, size_t size)
 {
-	const char *name_end = read_file(pid, "stat", buf, size) ? NULL : strrchr(buf, ')');
+	const char *name_end = host_file(pid, "stat", buf, size) ? NULL : strrchr(buf, ')');
 
 	return name_end && name_end[1] == ' ' ? name_end + 2 : NULL;
 }

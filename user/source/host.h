@@ -48,6 +48,10 @@ int host_has_ringbuf(void);
  * True too where we are not permitted to ask. */
 bool host_has_bpf_loop(void);
 
+/* A file of /proc/TID (0: our own), as much as there is room for, NUL-terminated; one of /proc itself: "pressure/cpu".
+ * Returns 0 or -errno. */
+int host_file(pid_t tid, const char *name, char *buf, size_t size);
+int host_machine(const char *name, char *buf, size_t size);
 /* The whole of /proc/TID/status (0: our own), and the value of one of its lines; NULL: no such
  * line. */
 int host_status(pid_t tid, char *buf, size_t size);

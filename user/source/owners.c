@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* owners.c - see owners.h. A process that is not in the table is its hooks'. */
+/* owners.c - see owners.h. A process that is not in the registry is its hooks'. */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../event/registry.h"
 #include "../util/now.h"
-#include "../util/table/hash_map.h"
 #include "owners.h"
 
-#define PROCESSES_MAX 65536
+#define STAYS_NS 10000000000ULL /* its last records may wait for the other source so long */
 
 struct owned {
-	uint32_t pid;
+	struct registered r;
 	bool whole, asked;
 	uint64_t placed_ns, waiting_ns;
 	uint64_t funcs[PLAN_WORDS];
 };
 
 struct owners {
-	struct hash_map table;
+	struct registry processes;
 	struct owners_opts opts;
 	bool any_function;
+	bool any_unasked; /* maybe */
+};
+
+static const struct registry_rules rules = {
+	.size = sizeof(struct owned),
+	.most = REGISTRY_MOST,
+	.stays_ns = STAYS_NS,
 };
 
 struct owners *owners_open(const struct owners_opts *opts)
@@ -29,14 +36,14 @@ struct owners *owners_open(const struct owners_opts *opts)
 	if (!o)
 		return NULL;
 	o->opts = *opts;
-	hash_map_open_of(&o->table, struct owned, pid, PROCESSES_MAX);
+	registry_open(&o->processes, &rules, o);
 	return o;
 }
 
 void owners_close(struct owners *o)
 {
 	if (o)
-		hash_map_close(&o->table);
+		registry_close(&o->processes);
 	free(o);
 }
 
@@ -47,27 +54,23 @@ const struct owners_opts *owners_opts(const struct owners *o)
 
 static struct owned *find_owner(const struct owners *o, pid_t pid)
 {
-	uint32_t key = (uint32_t)pid;
-
-	return hash_map_look(&o->table, &key);
+	return registry_find(&o->processes, (uint32_t)pid);
 }
 
-static struct owned *get(struct owners *o, pid_t pid)
+static void ask_again(struct owners *o, struct owned *p)
 {
-	uint32_t key = (uint32_t)pid;
-	bool made;
-
-	return hash_map_get(&o->table, &key, &made);
+	p->asked = false;
+	o->any_unasked = true;
 }
 
 int owners_give(struct owners *o, pid_t pid)
 {
-	struct owned *p = get(o, pid);
+	struct owned *p = registry_get(&o->processes, (uint32_t)pid);
 
 	if (!p)
 		return -ENOMEM;
 	if (!p->whole) { /* what was placed are single functions */
-		p->asked = false;
+		ask_again(o, p);
 		p->placed_ns = 0;
 	}
 	p->whole = true;
@@ -76,14 +79,14 @@ int owners_give(struct owners *o, pid_t pid)
 
 int owners_give_function(struct owners *o, pid_t pid, int func)
 {
-	struct owned *p = get(o, pid);
+	struct owned *p = registry_get(&o->processes, (uint32_t)pid);
 
 	if (!p)
 		return -ENOMEM;
 	if (plan_has(p->funcs, func))
 		return 0;
 	o->any_function = true;
-	p->asked = false;
+	ask_again(o, p);
 	if (!p->waiting_ns)
 		p->waiting_ns = now_ns();
 	plan_add(p->funcs, func);
@@ -118,11 +121,14 @@ pid_t owners_next(struct owners *o)
 {
 	struct owned *p;
 
-	hash_map_each(&o->table, p) if (!p->asked)
+	if (!o->any_unasked)
+		return 0;
+	registry_each(&o->processes, p) if (!p->asked)
 	{
 		p->asked = true;
-		return (pid_t)p->pid;
+		return (pid_t)p->r.pid;
 	}
+	o->any_unasked = false;
 	return 0;
 }
 
@@ -162,13 +168,22 @@ void owners_forget(struct owners *o, pid_t pid)
 
 	/* of single functions records may still come */
 	if (p && p->whole)
-		hash_map_remove(&o->table, p);
+		registry_forget(&o->processes, p);
+}
+
+void owners_exited(struct owners *o, const struct ct_hdr *exit)
+{
+	/* else numbers in records are not those of the table: it has those of another pid namespace */
+	if (o->opts.functions)
+		registry_record(&o->processes, exit);
 }
 
 void owners_again(struct owners *o, pid_t pid)
 {
 	struct owned *p = o ? find_owner(o, pid) : NULL;
 
-	if (p)
-		p->asked = false;
+	if (p && p->r.exited)
+		registry_forget(&o->processes, p);
+	else if (p)
+		ask_again(o, p);
 }

@@ -48,9 +48,12 @@ uint64_t owners_placed_ns(const struct owners *, pid_t);
 uint64_t owners_waiting_ns(const struct owners *, pid_t);
 /* Has anything of a process with hooks been given? */
 bool owners_any_function(const struct owners *);
-/* It has become another program, or another process has its number: what is given of it is to be placed again. */
+/* It has become another program: what is given of it is to be placed again. If the process that had the number has
+ * ended, nothing is given of the one that has it now. */
 void owners_again(struct owners *, pid_t);
 /* A process that was given as a whole has ended. */
 void owners_forget(struct owners *, pid_t);
+/* The CT_EXIT of any process. What was given of it is forgotten when no record of it can wait any more. */
+void owners_exited(struct owners *, const struct ct_hdr *);
 
 #endif

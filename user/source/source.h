@@ -83,7 +83,8 @@ struct source_ops {
 	 * of pending() hands out all of them again. Returns 0 or -errno. */
 	int (*pending)(struct source *, uint64_t min_age_ns, emit_fn, void *ctx);
 	/* Reports where the threads are in the processes that have mapped CUDA's code
-	 * (plan->threads). Returns 0 or -errno; snapshot_free() in any case. */
+	 * (plan->threads). `all` and `only` of the snapshot say of which. Returns 0 or -errno;
+	 * snapshot_free() in any case. */
 	int (*threads)(struct source *, struct snapshot *);
 	/* Places probes on these functions (a bitmap; plan->on_demand), in files that are known now and in
 	 * others when they are found. Returns 0 or -errno. */
@@ -138,5 +139,9 @@ static inline bool source_paused(const bool *paused)
 }
 
 extern const struct source_ops source_bpf, source_replay;
+/* Those that add to the calls. */
+#define A(name, takes_part) extern const struct source_ops source_##name;
+#include "added.def"
+#undef A
 
 #endif

@@ -393,7 +393,6 @@ static const struct option_set options = OPTION_SET(rows);
 
 const struct sink_ops sink_stat = {
 	.name = "stat",
-	.help = "tables of what calls and device work came to, at the end",
 	.open = stat_open,
 	.event = stat_event,
 	.tick = stat_tick,

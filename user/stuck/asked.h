@@ -32,6 +32,16 @@ void asked_seen(const struct asked *, struct asked_seen *);
 /* Is it known of a communicator what a collective of it asked for? */
 bool asked_has(const struct asked *, uint64_t hash);
 
+/* Whom asked_print() tells, beside what it prints as JSON; `only`: the communicators that it is about. Each may be
+ * NULL. */
+struct asked_ear {
+	bool (*only)(void *ctx, uint64_t hash);
+	/* fault: the word that JSON has: "arguments", "circle"... */
+	void (*fault)(void *ctx, uint64_t hash, const char *fault);
+	void *ctx;
+};
+void asked_listen(struct asked *, const struct asked_ear *);
+
 /* Prints what differs, and, of ranks that have begun nothing for over_ns until `now_ns` or the end of
  * their process, who waits for whom. Returns how many communicators have a row, or -ENOMEM. */
 int asked_print(struct asked *, uint64_t now_ns, uint64_t over_ns, bool json, struct out *);

@@ -83,6 +83,7 @@ struct asked {
 	uint64_t batches, last_ns;
 	size_t nameless;
 	bool cut, gaps;
+	struct asked_ear ear;
 };
 
 static inline struct asked_comm *asked_comm_at(const struct asked *a, uint32_t i)

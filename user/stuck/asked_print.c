@@ -126,6 +126,8 @@ static void fault_begins(struct printer *p, const char *fault)
 {
 	const struct asked_comm *m = asked_comm_at(p->a, p->comm);
 
+	if (p->a->ear.fault)
+		p->a->ear.fault(p->a->ear.ctx, m->hash, fault);
 	p->j = json_to(p->out);
 	json_open_object(&p->j, NULL);
 	json_put_str(&p->j, "type", "collective_fault");
@@ -640,6 +642,11 @@ static void put_comm(struct printer *p, bool settled, uint64_t over_ns, uint32_t
 	put_circles(p, mark);
 }
 
+void asked_listen(struct asked *a, const struct asked_ear *ear)
+{
+	a->ear = *ear;
+}
+
 int asked_print(struct asked *a, uint64_t now_ns, uint64_t over_ns, bool json, struct out *o)
 {
 	struct printer p = { .a = a, .out = o, .json = json, .looks = LOOKS_MAX };
@@ -650,6 +657,8 @@ int asked_print(struct asked *a, uint64_t now_ns, uint64_t over_ns, bool json, s
 	p.now_ns = now_ns > a->last_ns ? now_ns : a->last_ns;
 	for (uint32_t i = 0; shown >= 0 && i < a->comms.n; i++) {
 		take_comm(&p, i);
+		if (a->ear.only && !a->ear.only(a->ear.ctx, asked_comm_at(a, i)->hash))
+			continue;
 		put_comm(&p, settled, over_ns, &mark);
 		shown += p.head;
 	}

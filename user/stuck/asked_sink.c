@@ -70,7 +70,6 @@ static const struct option_set options = { .size = sizeof(struct stuck_stored) }
 
 const struct sink_ops sink_stuck = {
 	.name = "stuck",
-	.help = "which ranks do not ask for the same collectives, at the end",
 	.options = &options,
 	.open = stuck_open,
 	.event = stuck_event,

@@ -222,12 +222,51 @@ static uint64_t begin_of(struct process *p, const struct stuck_frame *f)
 	return ip - (place.address - begin);
 }
 
-int stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t,
-		      struct stuck_call *call, struct ct_user_stack *stack)
+/* The frames of a thread, to s->regs. Returns their number, or -EAGAIN: it is at a probe, and it is not known
+ * where it goes. */
+static int unwind(struct stuck_stacks *s, struct process *p, const struct snapshot_thread *t,
+		  struct ct_saved saved[CT_MAX_FRAMES], int *nsaved, uint32_t *flags)
 {
 	struct unwind_regs now = {
 		.ip = t->ip, .sp = t->sp, .bp = t->bp, .lr = t->lr, .exact = true
 	};
+
+	objects_set_process(s->objects, target_root(p->target), target_uid(p->target));
+	memcpy(now.regs, t->regs, sizeof(now.regs));
+	if (at_probe(t, p))
+		now.ip--;
+	if (space_find(p->space, p->target, t->ip).kind == SPACE_UPROBES && !leave(t, &now))
+		return -EAGAIN;
+	*nsaved = missing(t, p, saved);
+	return unwind_thread(p->space, p->target, &now, t->stack + (now.sp - t->sp),
+			     t->len - (now.sp - t->sp), saved, *nsaved, s->regs, UNWIND_MAX, flags);
+}
+
+bool stuck_stacks_frames(struct stuck_stacks *s, const struct snapshot_thread *t,
+			 void (*each)(void *ctx, const struct space_place *, uint64_t ip,
+				      bool exact),
+			 void *ctx)
+{
+	struct process *p = process_of(s, t->process);
+	struct ct_saved saved[CT_MAX_FRAMES];
+	uint32_t flags = 0;
+	int n, nsaved;
+
+	n = p ? unwind(s, p, t, saved, &nsaved, &flags) : 0;
+	for (int i = 0; i < n; i++) {
+		struct space_place at =
+			space_find(p->space, p->target, s->regs[i].ip - !s->regs[i].exact);
+
+		/* the place is that of the address itself: symbols_find() looks before it */
+		at.address += at.kind == SPACE_OBJECT && !s->regs[i].exact;
+		each(ctx, &at, s->regs[i].ip, s->regs[i].exact);
+	}
+	return n > 0 && !flags;
+}
+
+int stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t,
+		      struct stuck_call *call, struct ct_user_stack *stack)
+{
 	struct process *p = process_of(s, t->process);
 	struct ct_saved saved[CT_MAX_FRAMES];
 	uint32_t flags;
@@ -236,15 +275,9 @@ int stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t,
 	stack->h.size = 0;
 	if (!p)
 		return 0;
-	objects_set_process(s->objects, target_root(p->target), target_uid(p->target));
-	memcpy(now.regs, t->regs, sizeof(now.regs));
-	if (at_probe(t, p))
-		now.ip--;
-	if (space_find(p->space, p->target, t->ip).kind == SPACE_UPROBES && !leave(t, &now))
-		return -EAGAIN;
-	nsaved = missing(t, p, saved);
-	n = unwind_thread(p->space, p->target, &now, t->stack + (now.sp - t->sp),
-			  t->len - (now.sp - t->sp), saved, nsaved, s->regs, UNWIND_MAX, &flags);
+	n = unwind(s, p, t, saved, &nsaved, &flags);
+	if (n < 0)
+		return n;
 	/* a call with a return probe that began or ended at this moment: what is around it is not known */
 	if (t->sampled && flags && n < UNWIND_MAX && s->regs[n].ip &&
 	    space_find(p->space, p->target, s->regs[n].ip).kind == SPACE_UPROBES)

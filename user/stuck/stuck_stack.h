@@ -22,4 +22,12 @@ void stuck_stacks_close(struct stuck_stacks *); /* takes NULL */
 int stuck_stacks_call(struct stuck_stacks *, const struct snapshot_thread *,
 		      struct stuck_call *call, struct ct_user_stack *stack);
 
+struct space_place;
+/* Hands out the frames of a thread, innermost first: the address in the process, and where that is. Returns
+ * whether these are all. */
+bool stuck_stacks_frames(struct stuck_stacks *, const struct snapshot_thread *,
+			 void (*each)(void *ctx, const struct space_place *, uint64_t ip,
+				      bool exact),
+			 void *ctx);
+
 #endif

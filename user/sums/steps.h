@@ -2,6 +2,8 @@
 /*
  * steps.h - the steps of each process's program, and what the GPU did in each: `stat --by step`.
  *
+ * A process that ended keeps its steps until the end, also if another one has its number.
+ *
  * Steps come from ranges that say so, or else from the period of the operators or launches of a
  * thread. Memory is bounded; what found no room is counted. Knows no format.
  */
@@ -57,6 +59,9 @@ struct steps_of {
 /* Which share of what its devices could compute at most the products of steps used, in steps that took
  * `ns` together; negative: not known. */
 double steps_use(const struct steps_of *, double least_ns, uint64_t ns);
+
+/* What device work does. */
+enum overlap_class steps_class(const struct event *);
 
 struct steps;
 #define STEPS_MAX 4194304

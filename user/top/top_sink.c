@@ -376,7 +376,6 @@ static const struct option_set options = OPTION_SET(rows);
 
 const struct sink_ops sink_top = {
 	.name = "top",
-	.help = "which process calls what, live on a terminal",
 	.options = &options,
 	.wants = top_wants,
 	.open = top_open,

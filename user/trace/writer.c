@@ -336,6 +336,11 @@ int writer_close(struct writer *w)
 	return err;
 }
 
+bool writer_is_regular(const struct writer *w)
+{
+	return w->regular;
+}
+
 uint64_t writer_bytes(const struct writer *w)
 {
 	return w->offset;

@@ -37,6 +37,8 @@ int writer_end(struct writer *, const char *text);
  * NULL. */
 int writer_close(struct writer *);
 
+/* Whether it is a file that may get another name: no pipe, no device. */
+bool writer_is_regular(const struct writer *);
 uint64_t writer_bytes(const struct writer *); /* in the file */
 /* Returns the maximum size of the file after one more record of this size and the end are written.
  * The end's text has at most WRITER_END_MAX bytes. */

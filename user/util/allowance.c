@@ -23,7 +23,7 @@ uint64_t *allowance_of(struct allowance *a, uint32_t owner)
 			place = o;
 			break;
 		}
-		/* to forget a full allowance gives nothing away: a new one is full too */
+		/* a full allowance may be forgotten: a new one is full too */
 		if (!place && refilled(a, o, now) == a->max_ns)
 			place = o;
 	}

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * allowance.h - how long the main loop may wait on behalf of each owner (a user's number): so much
- * at once, and a part of the time in the long run. Knows no domain.
+ * allowance.h - how long the main loop may wait on behalf of each owner (the number of a user): a
+ * certain time at once, and in the long run a certain part of all time. Knows no domain.
  */
 #ifndef CT_ALLOWANCE_H
 #define CT_ALLOWANCE_H
 
 #include "types.h"
 
-/* Owners whose allowances are not full are never forgotten, so nobody renews an allowance by coming
- * with many others. Who finds no place shares one allowance with all who find none. */
+/* Owners whose allowances are not full are never forgotten, so nobody gets a new allowance by
+ * coming with many other owners. Owners for whom there is no place share one allowance. */
 #define ALLOWANCE_OWNERS 64
 
 struct allowance_owner {
@@ -17,7 +17,7 @@ struct allowance_owner {
 	uint64_t left_ns, at_ns; /* at_ns 0: nobody has this place */
 };
 
-/* Zeroed: nobody has waited yet. */
+/* A zeroed struct means that nobody has waited yet. */
 struct allowance {
 	/* Set by the user of this struct: how long at once, and which part of the time (20: a
 	 * twentieth). */

@@ -6,15 +6,15 @@
 #ifndef CT_DEMANGLE_H
 #define CT_DEMANGLE_H
 
-#define DEMANGLE_WIDTH 64 /* columns: what is wider is shortened */
+#define DEMANGLE_WIDTH 64 /* columns; a wider name is shortened */
 
-/* The name as the source has it, with parameters; NULL: not a mangled name, too complex, or no
- * memory. The caller frees. */
+/* Returns the name as the source has it, with parameters, or NULL if it is not a mangled name,
+ * if it is too complex, or if there is no memory. The caller frees it. */
 char *demangle_full(const char *mangled);
 
-/* A demangled name without the return type, and when it is wider than DEMANGLE_WIDTH, with <...>
- * for template arguments and, should that not do, (...) for parameters. NULL: it is the same as
- * `full`, or no memory. The caller frees. */
+/* Returns a demangled name without its return type; if it is wider than DEMANGLE_WIDTH, with
+ * <...> for template arguments and, if that is not enough, with (...) for parameters. NULL: the
+ * result is the same as `full`, or there is no memory. The caller frees it. */
 char *demangle_brief(const char *full);
 
 #endif

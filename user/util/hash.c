@@ -7,13 +7,13 @@
 
 uint64_t hash_key[2] = { 0x243f6a8885a308d3ULL, 0x9e3779b97f4a7c15ULL };
 
-#ifndef CT_FIXED_HASH /* fuzzing: an input is to do the same each time */
-/* Before main(), so that no table can be filled with another secret. */
+#ifndef CT_FIXED_HASH /* for fuzzing, where an input must have the same effect each time */
+/* This runs before main(), so that no table can be filled with another secret. */
 static __attribute__((constructor)) void choose_key(void)
 {
 	uint64_t random[2];
 
-	/* early after the machine was started there may be no random numbers yet */
+	/* soon after the machine has started there may be no random numbers yet */
 	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
 		random[0] = (uint64_t)(uintptr_t)&random;
 		random[1] = (uint64_t)time(NULL) << 32 ^ random[0] >> 4;

@@ -17,8 +17,7 @@
 /* The secret: random from the beginning of the process on. The second word is odd. */
 extern uint64_t hash_key[2];
 
-/* From now on the same hashes in each run, for tests and fuzzing. Call it before any table is
- * filled. */
+/* Makes hashes the same in each run, for tests and fuzzing. Call it before any table is filled. */
 void hash_fix_key(void);
 
 /* Adds a word to a hash. The product has 128 bits, and its halves are added without carry: each bit
@@ -30,7 +29,7 @@ static inline uint64_t hash_word(uint64_t h, uint64_t word)
 	return (uint64_t)p ^ (uint64_t)(p >> 64);
 }
 
-/* Of one number. The second round is for numbers that differ in a few bits. */
+/* The hash of one number. The second round is for numbers that differ in only a few bits. */
 static inline uint64_t hash_number(uint64_t number)
 {
 	return hash_word(hash_word(hash_key[0], number), hash_key[0]);

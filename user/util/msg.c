@@ -21,15 +21,15 @@
 #include "text.h"
 #include "types.h"
 
-#define KINDS_MAX 64	       /* those beyond are not limited: each is a line of our code */
-#define AGAIN_NS 5000000000ULL /* after MSG_AT_ONCE of a kind, one more in this time */
+#define KINDS_MAX 64 /* kinds beyond this number are not limited; each kind is a line of our code */
+#define AGAIN_NS 5000000000ULL /* after the first MSG_AT_ONCE, one more in this time */
 #define TEXT_MAX 2048
 
 static struct kind {
 	const char *fmt;
-	unsigned int left;   /* may be said now */
-	uint64_t since_ns;   /* `left` was as it is */
-	uint64_t silent;     /* not said, since the last one that was */
+	unsigned int left;   /* how many may be printed now */
+	uint64_t since_ns;   /* when `left` was computed */
+	uint64_t silent;     /* how many were not printed since the last one that was */
 	char last[TEXT_MAX]; /* of them; "" when there is none */
 } kinds[KINDS_MAX];
 static int nkinds;
@@ -101,7 +101,7 @@ static void add_more(char *text, uint64_t more)
 			 (unsigned long long)more);
 }
 
-/* NULL: there are too many. */
+/* Returns NULL if there are too many kinds. */
 static struct kind *kind_of(const char *fmt)
 {
 	for (int i = 0; i < nkinds; i++)
@@ -113,7 +113,7 @@ static struct kind *kind_of(const char *fmt)
 	return &kinds[nkinds++];
 }
 
-/* Is it to be said now? more: how many before it were not. */
+/* Whether the message is to be printed now. *more: how many before it were not. */
 static bool is_due(struct kind *k, const char *text, uint64_t *more)
 {
 	uint64_t now = now_ns(), again = (now - k->since_ns) / AGAIN_NS;

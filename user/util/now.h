@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* now.h - what a clock says, in nanoseconds. Knows no domain. */
+/* now.h - reads a clock, in nanoseconds. Knows no domain. */
 #ifndef CT_NOW_H
 #define CT_NOW_H
 
@@ -14,7 +14,7 @@ static inline uint64_t clock_ns(clockid_t id)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
-/* CLOCK_MONOTONIC, which records have. */
+/* CLOCK_MONOTONIC, the clock of records. */
 static inline uint64_t now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);

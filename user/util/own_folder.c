@@ -16,7 +16,7 @@ int own_folder(const char *path)
 		return -errno;
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022)
 		return -EPERM;
-	/* an umask may have taken what a program of another user needs */
+	/* the umask may have removed rights that a program of another user needs */
 	if ((st.st_mode & 0755) != 0755 && chmod(path, 0755))
 		return -errno;
 	return 0;

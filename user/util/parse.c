@@ -163,7 +163,8 @@ void parse_nearest_add(struct parse_nearest *near, const char *word, const char 
 	int limit = 1 + (int)strlen(word) / 4;
 	int at;
 
-	/* a beginning of a name is a good hint too, but after the real misspellings */
+	/* a word with which a name begins is a good hint too, but comes after the real
+	 * misspellings */
 	if (strlen(word) >= 4 && !strncasecmp(word, candidate, strlen(word)) && cost > limit)
 		cost = limit;
 	if (cost > limit)

@@ -6,7 +6,7 @@
 
 #include "types.h"
 
-/* A decimal number from min to max, nothing after it. */
+/* Reads a decimal number from min to max, with nothing after it. */
 int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 /* "1.5s", "500ms", "10us", "3ns", "2m", "1h"; a bare number is multiplied by bare_ns, or refused
  * when that is 0. */
@@ -16,14 +16,14 @@ int parse_size(const char *text, uint64_t *out_bytes);
 
 #define PARSE_NEAREST 3
 struct parse_nearest {
-	char names[PARSE_NEAREST][64]; /* the nearest first */
+	char names[PARSE_NEAREST][64]; /* nearest first */
 	int cost[PARSE_NEAREST];
 	int n;
 };
-/* Offers a candidate: kept if it is near enough to `word` (edit distance, case ignored) and
- * among the nearest. Starts from a zeroed struct. */
+/* Offers a candidate. It is kept if it is near enough to `word` (edit distance, case ignored)
+ * and among the nearest so far. The struct is zeroed before the first one. */
 void parse_nearest_add(struct parse_nearest *, const char *word, const char *candidate);
-/* "; did you mean X, Y or Z?", or "" when nothing is near. */
+/* Writes "; did you mean X, Y or Z?", or "" if no candidate is near. */
 const char *parse_nearest_text(const struct parse_nearest *, char *buf, size_t size);
 
 #endif

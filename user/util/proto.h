@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * proto.h - writes Protocol Buffers' wire format at a pointer and returns the new end. Only for the hot path: a call's event with nine arguments costs protobuf-c half a microsecond, this a
- * tenth of that. Whoever calls has reserved the room. Knows no message.
+ * proto.h - writes the wire format of Protocol Buffers at a pointer and returns the new end. Only
+ * for the hot path: an event with nine arguments takes protobuf-c half a microsecond, and this code
+ * a tenth of that. The caller has reserved the room. Knows no message.
  */
 #ifndef CT_PROTO_H
 #define CT_PROTO_H
@@ -63,7 +64,8 @@ static inline char *proto_bytes(char *p, uint32_t field, const void *s, size_t n
 	return p + n;
 }
 
-/* A submessage: what is written from the returned pointer on, until proto_close(). */
+/* Begins a submessage: it consists of what is written from the returned pointer on until
+ * proto_close(). */
 static inline char *proto_open(char *p, uint32_t field)
 {
 	return proto_tag(p, field, PROTO_BYTES) + 1;

@@ -63,7 +63,7 @@ static inline char *put_i64(char *p, int64_t v)
 	return put_u64(p + 1, -(uint64_t)v);
 }
 
-/* Three digits, for what stands behind a point: v < 1000. */
+/* Three digits, for the part after a decimal point: v < 1000. */
 static inline char *put_3digits(char *p, unsigned int v)
 {
 	*p++ = (char)('0' + v / 100);
@@ -89,9 +89,9 @@ static inline char *put_hex(char *p, uint64_t v)
 	return put_hexdigits(p, v);
 }
 
-/* As few digits as give the same number when they are read again; whole numbers in full.
- * `single`: the number came from a float of 4 bytes, and it is enough that it gives the same
- * float. Takes PUT_DOUBLE_MAX bytes at most; v is finite. */
+/* The fewest digits that give the same number when they are read again; whole numbers in full.
+ * `single`: the number came from a 4-byte float, and the digits only have to give the same
+ * float. Needs at most PUT_DOUBLE_MAX bytes; v is finite. */
 #define PUT_DOUBLE_MAX 32
 char *put_double(char *p, double v, bool single);
 

@@ -9,7 +9,7 @@
 static char refusal[512];
 static void (*printer)(const char *);
 
-/* "cudatrace: error: why" and "cudatrace: warning: why": what stands behind them. */
+/* Returns the text after "cudatrace: error: " or "cudatrace: warning: ". */
 static void take(const char *text)
 {
 	static const char *const prefixes[] = { "cudatrace: error: ", "cudatrace: warning: ",

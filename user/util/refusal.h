@@ -4,10 +4,10 @@
 #ifndef CT_REFUSAL_H
 #define CT_REFUSAL_H
 
-/* From here on messages are taken. Not twice at a time. */
+/* From this call on, messages are taken instead of printed. Calls must not be nested. */
 void refusal_begin(void);
-/* Messages are printed again. The last one that was taken, without "error: "; "": there was none. Valid until the next
- * refusal_begin(). */
+/* Messages are printed again. Returns the last one that was taken, without "error: ", or "" if
+ * there was none. It is valid until the next refusal_begin(). */
 const char *refusal_end(void);
 
 #endif

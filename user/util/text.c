@@ -74,7 +74,7 @@ size_t text_cut(const char *s, size_t n)
 {
 	size_t back = n;
 
-	/* a byte 10xxxxxx goes on with what is before it */
+	/* a byte 10xxxxxx continues the sequence before it */
 	while (back && n - back < 4 && ((unsigned char)s[back] & 0xc0) == 0x80)
 		back--;
 	return ((unsigned char)s[back] & 0xc0) == 0xc0 ? back : n;
@@ -96,7 +96,7 @@ char *escape_plain(char *p, const char *s, size_t n, bool doubled)
 		int len;
 		bool good;
 
-		/* most names have nothing else */
+		/* most names consist only of such bytes */
 		if (*s >= ' ' && *s <= '~' && *s != '\\') {
 			*p++ = *s++;
 			n--;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * thread.h - starts a thread, with all signals blocked: they are the main thread's; and a worker. Knows no
- * domain.
+ * thread.h - starts a thread in which all signals are blocked, because the main thread handles
+ * them; and a worker. Knows no domain.
  */
 #ifndef CT_THREAD_H
 #define CT_THREAD_H
@@ -21,11 +21,11 @@ struct worker;
 struct worker *worker_open(const char *name);
 /* Waits for the job that is under way. Takes NULL. */
 void worker_close(struct worker *);
-/* Waits for the job before, and begins this one: fn(arg), which returns 0 or -errno. What it uses is its own until
- * the next call of worker_begin() or worker_wait(). Returns what worker_wait() does; if that is not 0, the job is
- * not begun. */
+/* Waits for the job before this one and begins this one: fn(arg), which returns 0 or -errno.
+ * What the job uses belongs to it until the next call of worker_begin() or worker_wait().
+ * Returns the result of worker_wait(); if that is not 0, the job is not begun. */
 int worker_begin(struct worker *, int (*fn)(void *), void *arg);
-/* Waits for the job that is under way. Returns 0, or what a job since the last call returned. */
+/* Waits for the job that is under way. Returns 0, or the error of a job since the last call. */
 int worker_wait(struct worker *);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * types.h - the fixed-width types for the user side, and what is true of all of it.
+ * types.h - the fixed-width types for the user side, and the assertions that all of it uses.
  */
 #ifndef CT_TYPES_H
 #define CT_TYPES_H

@@ -102,23 +102,51 @@ static void plain(struct out *o, const char *s, size_t most)
 	text_free(&t);
 }
 
+/* What of its busy time a device spent on something else than to compute. */
+static void busy_parts(struct out *o, const struct why_part *p)
+{
+	double copies = of(p->copies_ns, window(p)), collectives = of(p->collectives_ns, window(p));
+
+	if (copies < 0.0005 && collectives < 0.0005)
+		return;
+	out_str(o, " (");
+	if (copies >= 0.0005)
+		out_fmt(o, "%.1f %% copies while nothing computed", copies * 100);
+	if (collectives >= 0.0005)
+		out_fmt(o, "%s%.1f %% collectives while nothing computed",
+			copies >= 0.0005 ? ", " : "", collectives * 100);
+	out_char(o, ')');
+}
+
 static void head(struct out *o, const struct why_part *p)
 {
 	double all = (double)window(p);
 
 	out_fmt(o, "%.1f s of ", all / 1e9);
 	plain(o, p->comm, sizeof(p->comm));
-	if (p->is_device)
-		out_fmt(o, " %u: GPU %u busy %.1f %%, idle %.1f %% in %llu %s", p->pid, p->device,
-			of(p->busy_ns, window(p)) * 100, of(p->idle_ns, window(p)) * 100,
+	out_fmt(o, " %u", p->pid);
+	if (!p->is_device)
+		out_fmt(o, ", thread %u", p->device);
+	if (p->steps.n)
+		out_fmt(o, " (%zu %s of %.1f ms)", p->steps.n, p->steps.n == 1 ? "step" : "steps",
+			(double)p->steps.median_ns / 1e6);
+	if (p->is_device) {
+		out_fmt(o, ": GPU %u busy %.1f %%", p->device, of(p->busy_ns, window(p)) * 100);
+		busy_parts(o, p);
+		out_fmt(o, ", idle %.1f %% in %llu %s", of(p->idle_ns, window(p)) * 100,
 			(unsigned long long)p->gaps, p->gaps == 1 ? "gap" : "gaps");
-	else
-		out_fmt(o, " %u, thread %u: inside launches %.1f %%, between launches %.1f %%",
-			p->pid, p->device, of(p->busy_ns, window(p)) * 100,
-			of(p->idle_ns, window(p)) * 100);
+	} else
+		out_fmt(o, ": inside launches %.1f %%, between launches %.1f %%",
+			of(p->busy_ns, window(p)) * 100, of(p->idle_ns, window(p)) * 100);
 	out_fmt(o, "; %.1f %% of %s explained\n",
 		p->idle_ns ? of(p->known_ns, p->idle_ns) * 100 : 100.0,
 		p->is_device ? "the idle time" : "that time");
+}
+
+/* Milliseconds in each step. */
+static double a_step(const struct why_part *p, uint64_t ns)
+{
+	return of(ns, window(p)) * (double)p->steps.mean_ns / 1e6;
 }
 
 static void lines(struct out *o, const struct why_print *p, const struct why_part *part)
@@ -140,11 +168,29 @@ static void lines(struct out *o, const struct why_print *p, const struct why_par
 		out_str(o, c->text);
 		if (c->samples && found.f.share_error >= 0.0005)
 			out_fmt(o, "  (+- %.1f)", found.f.share_error * 100);
+		if (part->steps.n && a_step(part, c->ns) >= 0.1)
+			out_fmt(o, "  %.1f ms a step", a_step(part, c->ns));
 		out_char(o, '\n');
 	}
 	if (more)
 		out_fmt(o, " %5.1f %%  %zu other causes (--top 0 shows all)\n",
 			of(rest, window(part)) * 100, more);
+}
+
+/* The slowest steps beside those of median length. */
+static void slow_steps(struct out *o, const struct why_part *p)
+{
+	for (size_t i = 0; i < p->steps.nslow; i++) {
+		const struct why_slow *s = &p->steps.slow[i];
+
+		out_fmt(o, "Step %llu: %.1f ms more than the median", (unsigned long long)s->number,
+			(double)s->more_ns / 1e6);
+		for (size_t k = 0; k < s->nmore; k++) {
+			out_fmt(o, "%s%.1f ", k ? ", " : ", of it ", (double)s->more[k].ns / 1e6);
+			out_str(o, s->more[k].text);
+		}
+		out_str(o, ".\n");
+	}
 }
 
 /* The causes that a program can do something about. */
@@ -153,18 +199,29 @@ static bool helps(enum why_kind k)
 	return why_known(k) && k != WHY_LATENCY && k != WHY_LATE;
 }
 
+/* By how much it would be over earlier at most without a cause: of a device, by what the cause has of the critical
+ * path, and never below the time that the busiest stream's work takes. */
+static uint64_t bound(const struct why_part *p, const struct why_cause *c)
+{
+	uint64_t rest = window(p) - p->least_ns;
+
+	return p->is_device && c->kind != WHY_WORK && c->ns > rest ? rest : c->ns;
+}
+
 static void help(struct out *o, const struct why_part *p)
 {
+	const struct why_cause *list = p->is_device ? p->path : p->causes;
+	size_t len = p->is_device ? p->npath : p->ncauses;
 	int n = 0;
 
-	for (size_t i = 0; i < p->ncauses && n < 2; i++) {
-		const struct why_cause *c = &p->causes[i];
+	for (size_t i = 0; i < len && n < 2; i++) {
+		const struct why_cause *c = &list[i];
 
-		if (!helps(c->kind) || of(c->ns, window(p)) < 0.01)
+		if (!helps(c->kind) || of(bound(p, c), window(p)) < 0.01)
 			continue;
 		out_fmt(o, "%s%s (up to -%.1f %%)",
 			n ? ", then: " : "What would help most: less of: ", c->text,
-			of(c->ns, window(p)) * 100);
+			of(bound(p, c), window(p)) * 100);
 		n++;
 	}
 	if (n)
@@ -189,6 +246,9 @@ static void limits(struct out *o, const struct why_print *p)
 		out_str(o, p->recorded ? "What threads waited for is not in the recording: record "
 					 "with --host.\n"
 				       : "What threads waited for was not seen.\n");
+	if (t.threads_left_out)
+		out_fmt(o, "%llu other threads launch less, and are left out.\n",
+			(unsigned long long)t.threads_left_out);
 	if (t.no_room)
 		out_fmt(o, "%llu records found no room: their time is among what is not known.\n",
 			(unsigned long long)t.no_room);
@@ -207,12 +267,91 @@ void why_print_text(struct out *o, const struct why_print *p)
 			out_char(o, '\n');
 		head(o, &p->parts[i]);
 		lines(o, p, &p->parts[i]);
+		slow_steps(o, &p->parts[i]);
 		help(o, &p->parts[i]);
 	}
 	limits(o, p);
 }
 
+/* ---- folded ---- */
+
+/* Text as frames: each thread of a chain is one. A text has no frame's end of its own. */
+static void frames(struct out *o, const char *s)
+{
+	static const char next[] = " <- ";
+
+	for (; *s; s++)
+		if (!strncmp(s, next, sizeof(next) - 1)) {
+			out_char(o, ';');
+			s += sizeof(next) - 2;
+		} else
+			out_char(o, *s == ';' ? ',' : *s);
+}
+
+void why_print_folded(struct out *o, const struct why_print *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; k < p->parts[i].ncauses; k++) {
+			const struct why_part *part = &p->parts[i];
+			struct text comm = { .s = NULL };
+
+			text_plain(&comm, part->comm, sizeof(part->comm));
+			text_mem(&comm, "", 1);
+			frames(o, comm.s && !comm.bad ? comm.s : "?");
+			text_free(&comm);
+			out_fmt(o, " %u;%s %u;", part->pid, part->is_device ? "GPU" : "thread",
+				part->device);
+			frames(o, part->causes[k].text);
+			out_fmt(o, " %llu\n", (unsigned long long)part->causes[k].ns);
+		}
+}
+
 /* ---- JSON ---- */
+
+static void json_steps(struct json *j, const struct why_steps *s)
+{
+	json_open_object(j, "steps");
+	json_put_u64(j, "count", s->n);
+	json_put_str(j, "found_by", s->how);
+	json_put_u64(j, "median_ns", s->median_ns);
+	json_put_u64(j, "mean_ns", s->mean_ns);
+	json_open_array(j, "slowest");
+	for (size_t i = 0; i < s->nslow; i++) {
+		const struct why_slow *slow = &s->slow[i];
+
+		json_open_object(j, NULL);
+		json_put_u64(j, "number", slow->number);
+		json_put_u64(j, "start_ns", slow->start_ns);
+		json_put_u64(j, "ns", slow->ns);
+		json_put_u64(j, "more_ns", slow->more_ns);
+		json_open_array(j, "causes");
+		for (size_t k = 0; k < slow->nmore; k++) {
+			json_open_object(j, NULL);
+			json_put_str(j, "id", why_word(slow->more[k].kind));
+			json_put_str(j, "claim", slow->more[k].text);
+			json_put_u64(j, "more_ns", slow->more[k].ns);
+			json_end(j);
+		}
+		json_end(j);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+}
+
+static void json_path(struct json *j, const struct why_part *p)
+{
+	json_open_array(j, "critical_path");
+	for (size_t i = 0; i < p->npath; i++) {
+		json_open_object(j, NULL);
+		json_put_str(j, "id", why_word(p->path[i].kind));
+		json_put_str(j, "claim", p->path[i].text);
+		json_put_u64(j, "ns", p->path[i].ns);
+		json_put_u64(j, "bound_ns", bound(p, &p->path[i]));
+		json_end(j);
+	}
+	json_end(j);
+}
 
 static void json_part(struct json *j, const struct why_print *p, const struct why_part *part)
 {
@@ -228,6 +367,13 @@ static void json_part(struct json *j, const struct why_print *p, const struct wh
 	json_put_u64(j, "idle_ns", part->idle_ns);
 	json_put_u64(j, "gaps", part->gaps);
 	json_put_u64(j, "explained_ns", part->known_ns);
+	if (part->is_device) {
+		json_put_u64(j, "copies_alone_ns", part->copies_ns);
+		json_put_u64(j, "collectives_alone_ns", part->collectives_ns);
+		json_put_u64(j, "busiest_stream_ns", part->least_ns);
+	}
+	if (part->steps.n)
+		json_steps(j, &part->steps);
 	json_open_array(j, "findings");
 	for (size_t i = 0; i < part->ncauses; i++) {
 		const struct why_cause *c = &part->causes[i];
@@ -243,6 +389,8 @@ static void json_part(struct json *j, const struct why_print *p, const struct wh
 		json_end(j);
 	}
 	json_end(j);
+	if (part->is_device)
+		json_path(j, part);
 	json_end(j);
 }
 
@@ -264,6 +412,7 @@ void why_print_json(struct out *o, const struct why_print *p)
 	json_put_u64(&j, "work", t.work);
 	json_put_u64(&j, "threads", t.threads);
 	json_put_u64(&j, "not_looked_at", t.no_room + t.no_time);
+	json_put_u64(&j, "threads_left_out", t.threads_left_out);
 	if (p->losses)
 		json_put_holes(&j, p->losses->holes);
 	json_open_array(&j, "parts");

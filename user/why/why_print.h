@@ -4,7 +4,7 @@
 #define CT_WHY_PRINT_H
 
 #include "../flow/sink.h"
-#include "why.h"
+#include "../gaps/why.h"
 
 struct why_print {
 	const struct why *why;
@@ -20,6 +20,8 @@ struct why_print {
 
 void why_print_text(struct out *, const struct why_print *);
 void why_print_json(struct out *, const struct why_print *);
+/* A line for each cause, its chain as frames, and the time: what flame graph programs read. */
+void why_print_folded(struct out *, const struct why_print *);
 /* Does a cause fulfil one of the conditions of --fail-if? */
 bool why_print_fails(const struct why_print *, const char *const *conditions);
 

@@ -7,8 +7,9 @@
 #include "../util/msg.h"
 #include "../util/option/option.h"
 
+enum why_format { WHY_TEXT_LINES, WHY_JSON, WHY_FOLDED };
 struct why_options {
-	bool json;
+	uint64_t format; /* enum why_format */
 	uint64_t top;
 	const char **fail_if; /* NULL: nothing fails */
 };
@@ -48,10 +49,12 @@ static int why_sink_close(struct sink *s, const struct sink_end *end)
 
 	if (!s->priv)
 		return 0;
-	p.parts = why_finish(s->priv, &p.n);
+	p.parts = why_finish(s->priv, end->losses.holes, &p.n);
 	if (p.parts) {
-		if (how->json)
+		if (how->format == WHY_JSON)
 			why_print_json(s->opts->out, &p);
+		else if (how->format == WHY_FOLDED)
+			why_print_folded(s->opts->out, &p);
 		else
 			why_print_text(s->opts->out, &p);
 		/* the program's own failure is said first */
@@ -68,7 +71,7 @@ static int why_sink_close(struct sink *s, const struct sink_end *end)
 
 static const char *why_sink_name_at(unsigned int i)
 {
-	return i < WHY_KINDS ? why_word((enum why_kind)i) : NULL;
+	return i < WHY_WORK ? why_word((enum why_kind)i) : NULL;
 }
 
 static int why_sink_check_condition(const char *option, const char *text)
@@ -78,13 +81,13 @@ static int why_sink_check_condition(const char *option, const char *text)
 
 static void why_wants(const void *own, struct sink_wants *wants)
 {
-	wants->for_programs = ((const struct why_options *)own)->json;
+	wants->for_programs = ((const struct why_options *)own)->format != WHY_TEXT_LINES;
 }
 
 #define OPTION_STRUCT struct why_options
 /* clang-format off */
 static const struct option_row rows[] = {
-	{ 0, "format", "NAME", ENUM(json, "text", "json"), 0, "text", "text or json" },
+	{ 0, "format", "NAME", ENUM(format, "text", "json", "folded"), 0, "text", "text, json, or folded: a line for each chain with its nanoseconds, for flame graphs" },
 	{ 0, "top", "N", COUNT(top, 0, UINT32_MAX, "number", "give a number; 0 prints all"), 0, "12", "print so many causes of each device; 0: all" },
 	{ 0, "fail-if", "EXPR", TEXTS(fail_if, why_sink_check_condition), 0, NULL,
 	  "exit with status 1 if a cause takes more than a share of the time: any>5%, gil>2%;\n"
@@ -95,7 +98,6 @@ static const struct option_set options = OPTION_SET(rows);
 
 const struct sink_ops sink_why = {
 	.name = "why",
-	.help = "where the time goes in which a GPU has nothing to do, at the end",
 	.options = &options,
 	.wants = why_wants,
 	.open = why_sink_open,

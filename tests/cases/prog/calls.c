@@ -38,6 +38,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "../../../user/source/inject/inject_needs.h"
+
 cudaError_t cudaProfilerStart(void);
 cudaError_t cudaProfilerStop(void);
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t fn, void *data,
@@ -626,6 +628,34 @@ static void mode_seccomp(void)
 	_exit(0);
 }
 
+/* N: kills at all that neither injection nor this mode calls (user/source/inject/inject_needs.h). */
+static void mode_allows(void)
+{
+	enum { NEEDS = sizeof(inject_needs) / sizeof(inject_needs[0]) };
+	static const int own[] = { __NR_write, __NR_exit_group };
+	struct sock_filter filter[2 * (NEEDS + 2) + 2], *f = filter;
+	struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	*f++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+					    offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < NEEDS + 2; i++) {
+		int nr = i < NEEDS ? (int)inject_needs[i].nr : own[i - NEEDS];
+
+		*f++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1);
+		*f++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	*f = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	queries(1);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) || write(1, "allowed\n", 8) != 8)
+		_exit(1);
+	for (long i = 0; i < arg(0); i++) {
+		queries(1);
+		usleep(1000);
+	}
+	_exit(write(1, "survived\n", 9) != 9);
+}
+
 /* N: a filter as above that lets prctl(2) through, too, and then another one. */
 static void mode_seccomp_twice(void)
 {
@@ -678,23 +708,35 @@ static long system_call(long nr, long a, long b, long c)
 #endif
 }
 
-/* A filter of the thread that lets through what this mode does itself, and kills at anything else. */
-static int filter_most(bool raw)
+enum filter_how {
+	FILTER_LIBC,
+	FILTER_RAW,	/* by an instruction of its own */
+	FILTER_RAW_ALL, /* the same, for all threads */
+};
+/* A filter of the thread that lets through what this mode does itself, and kills at anything else. ends: a thread may
+ * end. */
+static int filter_most(enum filter_how how, bool ends)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_write, 4, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_read, 3, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_prctl, 2, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_exit, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ends ? __NR_exit : __NR_exit_group, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
 
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	       (raw ? system_call(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&prog)
-		    : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog));
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -1;
+	if (how == FILTER_LIBC)
+		return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+	if (how == FILTER_RAW)
+		return (int)system_call(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
+					(long)&prog);
+	return (int)system_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+				(long)&prog);
 }
 
 static int of_libc(struct dl_phdr_info *o, size_t size, void *range)
@@ -723,11 +765,13 @@ static int dispatch_calls(void)
  *	tsc, tsc-call	the processor's clock, by prctl(2) or syscall(2)
  *	tsc-waits, dispatch-waits	the same as without -waits, and then a line is waited for
  *	strict		system calls: all but four
+ *	raw-strict-waits	the same, by an instruction of its own, and then a line is waited for
  *	filter-tsc	most system calls, then, after N more queries, the processor's clock
  *	raw-filter	most system calls, by an instruction of its own; then it also asks for the text of an error
  *	raw-filter-waits	the same, and then a line is waited for
+ *	raw-all-waits, raw-all-stays-waits	the same for all threads; with stays no thread may end, and the process ends
  *	dispatch	system calls that are not libc's
- * The thread ends, because exit_group() may be forbidden.
+ * Otherwise the thread ends, because exit_group() may be forbidden.
  */
 static void mode_forbids(void)
 {
@@ -742,12 +786,16 @@ static void mode_forbids(void)
 	if (!strcmp(how, "strict"))
 		err = prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
 	if (!strcmp(how, "filter-tsc")) {
-		err = filter_most(false);
+		err = filter_most(FILTER_LIBC, true);
 		queries(arg(0));
 		err |= prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
 	}
+	if (!strcmp(how, "raw-strict-waits"))
+		err = (int)system_call(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0);
 	if (strstr(how, "raw-filter"))
-		err = filter_most(true);
+		err = filter_most(FILTER_RAW, true);
+	if (strstr(how, "raw-all"))
+		err = filter_most(FILTER_RAW_ALL, !strstr(how, "stays"));
 	if (!strcmp(how, "dispatch") || !strcmp(how, "dispatch-waits"))
 		err = dispatch_calls();
 	if (strstr(how, "-waits") && write(1, "forbidden\n", 10) == 10)
@@ -757,6 +805,8 @@ static void mode_forbids(void)
 		cuGetErrorName(CUDA_ERROR_INVALID_VALUE, &text);
 	if (!err && write(1, "survived\n", 9) != 9)
 		_exit(1);
+	if (strstr(how, "stays"))
+		_exit(err != 0);
 	syscall(SYS_exit, err != 0);
 }
 
@@ -933,6 +983,7 @@ static const struct {
 	{ "inner", mode_inner },
 	{ "seccomp", mode_seccomp },
 	{ "seccomp-twice", mode_seccomp_twice },
+	{ "allows", mode_allows },
 	{ "forbids", mode_forbids },
 	{ "limited", mode_limited },
 	{ "maps", mode_maps },

@@ -69,7 +69,7 @@ static void reopen(void)
 			wrong++;
 }
 
-/* Has one end got what the program did not send, or may it not send any more? */
+/* Whether one end has received what the program did not send, or can no longer send. */
 static void check(int fd, int other)
 {
 	char bytes[256];

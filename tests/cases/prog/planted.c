@@ -5,7 +5,8 @@
  *	planted CAUSE SECONDS
  *
  * compute: a function; pipe: a child that sleeps; lock: a thread that sleeps holds a mutex; sleep; alloc: allocations that take
- * long (STANDIN_DELAY_US).
+ * long (STANDIN_DELAY_US); thread: a new thread that computes. steps: two kernels in each step, and a sleep of 2 ms; each 20th step waits for a pipe, too, into which
+ * a child writes after 12 ms.
  */
 #include <cuda_runtime_api.h>
 
@@ -34,9 +35,40 @@ static __attribute__((noinline)) void plant_compute(void)
 		sum += i;
 }
 
+static void *compute(void *arg)
+{
+	plant_compute();
+	return arg;
+}
+
 static void nap(void)
 {
 	usleep(4000);
+}
+
+static void kernel(void)
+{
+}
+
+static void step(int pipe_in)
+{
+	static long n;
+	dim3 one = { 1, 1, 1 };
+	cudaLaunchConfig_t config = { .gridDim = one, .blockDim = one };
+	char byte;
+
+	/* by two functions, so that a step is no single call */
+	cudaLaunchKernel((const void *)kernel, one, one, NULL, 0, NULL);
+	cudaLaunchKernelExC(&config, (const void *)kernel, NULL);
+	if (++n % 20 == 0) {
+		if (!fork()) {
+			usleep(12000);
+			_exit(write(ends[1], "x", 1) != 1);
+		}
+		if (read(pipe_in, &byte, 1) != 1)
+			exit(9);
+	}
+	usleep(2000);
 }
 
 static void *hold(void *arg)
@@ -68,7 +100,8 @@ int main(int argc, char **argv)
 				_exit(0);
 		}
 	}
-	close(ends[1]);
+	if (strcmp(cause, "steps"))
+		close(ends[1]);
 	if (!strcmp(cause, "lock") && pthread_create(&holder, NULL, hold, NULL))
 		return 9;
 	while (now(CLOCK_MONOTONIC) < until) {
@@ -83,6 +116,13 @@ int main(int argc, char **argv)
 			nap();
 		else if (!strcmp(cause, "alloc") && (cudaMalloc(&more, 4096) || cudaFree(more)))
 			return 9;
+		if (!strcmp(cause, "thread") &&
+		    (pthread_create(&holder, NULL, compute, NULL) || pthread_join(holder, NULL)))
+			return 9;
+		if (!strcmp(cause, "steps")) {
+			step(ends[0]);
+			continue;
+		}
 		if (cudaMemsetAsync(memory, 0, 4096, NULL))
 			return 9;
 	}

@@ -7,8 +7,10 @@ The device is the stand-in's (STANDIN_CUPTI=device:200). At the end one line say
 import ctypes
 import gc
 import json
+import mmap
 import multiprocessing
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -81,9 +83,6 @@ def plant_child():
 
 def plant_faults():
     size = 8 << 20
-    area = bytearray(0)
-    area = ctypes.create_string_buffer(1)
-    import mmap
     with mmap.mmap(-1, size) as area:
         for at in range(0, size, 4096):
             area[at] = 1
@@ -114,6 +113,29 @@ def slow_transform(items, end):
         items.put(b"x")
 
 
+def plant_pages():  # each page by itself, and thrown out of the page cache before
+    os.posix_fadvise(shard, 0, 0, os.POSIX_FADV_DONTNEED)
+    with mmap.mmap(shard, PAGES << 12, prot=mmap.PROT_READ) as area:
+        area.madvise(mmap.MADV_RANDOM)
+        for page in range(PAGES):
+            area[page << 12]
+
+
+def plant_rank():
+    ours.recv(1)
+
+
+def late_rank(theirs):
+    while theirs:
+        time.sleep(0.004)
+        theirs.send(b"x")
+
+
+def plant_two():
+    time.sleep(0.004)
+    spin(0.004)
+
+
 def plant_fed():
     pass
 
@@ -126,6 +148,14 @@ if cause == "gil":
     threading.Thread(target=hog_gil, daemon=True).start()
 if cause == "gc":
     objects = [[i] for i in range(150000)]
+PAGES = 16
+if cause == "pages":
+    shard = os.open(os.path.join(folder, "shard.tar"), os.O_RDWR | os.O_CREAT, 0o600)
+    os.pwrite(shard, b"x" * (PAGES << 12), 0)
+    os.fsync(shard)
+if cause == "rank":
+    ours, theirs = socket.socketpair()
+    multiprocessing.get_context("fork").Process(target=late_rank, args=(theirs,), daemon=True).start()
 if cause == "queue":
     items, end = multiprocessing.Queue(2), multiprocessing.Event()
     worker = multiprocessing.Process(target=slow_transform, args=(items, end), daemon=True)

@@ -11,12 +11,17 @@
  *   unsent    the last rank receives from rank 0, which sends to rank 1 only
  *   sizes     rank 0 sends 8 elements to rank 1, which receives 4
  *   crossed   with two communicators, whose all-reduces the last rank does in the other order
+ *   computes  as absent, but the last rank computes and never comes
+ *   late      as absent, but the last rank comes once somebody writes to the pipe ID/late, and all do a hundred more
+ *   liar      as absent, but the last rank says that it is another rank of more, and has counts without sense
  *   after-MODE  the same once there is a file ID/go, and after six all-reduces
+ * With RANKS_WAIT in the environment the ranks of modes that ask for something wait for their stream then.
  * `turn` does collectives until the end. FIRST to LAST of RANKS are made here, and ID names the job.
  * Prints "RANK PID" for each, then "ready"; the end of stdin ends all.
  */
 #include <nccl.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -92,6 +97,42 @@ static bool ask(const char *mode, int nranks, int rank, ncclComm_t comm, ncclCom
 	return true;
 }
 
+/* Waits for a file of the job. */
+static void await_go(const char *name)
+{
+	char go[256];
+
+	snprintf(go, sizeof(go), "%s/go", name);
+	while (access(go, F_OK))
+		usleep(10000);
+}
+
+/* Sleeps until somebody opens the job's pipe for writing. */
+static void await_writer(const char *name)
+{
+	char late[256];
+
+	snprintf(late, sizeof(late), "%s/late", name);
+	close(open(late, O_RDONLY));
+}
+
+/* Overwrites what tests/standin/nccl.c keeps between the magic words. */
+static void lie(ncclComm_t comm)
+{
+	char *at = (char *)comm + 8 + (1 << 20) + 8;
+	const int lies[3] = { -7, 2000000000, 1 << 30 };
+
+	memcpy(at, lies, sizeof(lies));
+	memset(at + sizeof(lies) + 1000, 0xff, 32);
+}
+
+/* Does the last rank not come to the fourth all-reduce? */
+static bool is_absent(const char *mode)
+{
+	return !strcmp(mode, "absent") || !strcmp(mode, "computes") || !strcmp(mode, "late") ||
+	       !strcmp(mode, "liar");
+}
+
 static void run(const char *mode, int nranks, int rank, const char *name, int fd)
 {
 	bool last = rank == nranks - 1;
@@ -113,12 +154,8 @@ static void run(const char *mode, int nranks, int rank, const char *name, int fd
 			_exit(1);
 	}
 	if (!strncmp(mode, "after-", 6)) {
-		char go[256];
-
-		snprintf(go, sizeof(go), "%s/go", name);
 		ready(fd, rank);
-		while (access(go, F_OK))
-			usleep(10000);
+		await_go(name);
 		for (int i = 0; i < 6; i++) {
 			all_reduce(comm);
 			usleep(20000); /* the library's own count can be read */
@@ -129,6 +166,8 @@ static void run(const char *mode, int nranks, int rank, const char *name, int fd
 	}
 	if (ask(mode, nranks, rank, comm, other)) {
 		ready(fd, rank);
+		if (getenv("RANKS_WAIT"))
+			cudaStreamSynchronize(0);
 		for (;;)
 			pause();
 	}
@@ -141,13 +180,24 @@ static void run(const char *mode, int nranks, int rank, const char *name, int fd
 	}
 	if (last && !strcmp(mode, "differ"))
 		broadcast(comm);
-	else if (!last || strcmp(mode, "absent"))
+	else if (!last || !is_absent(mode))
 		all_reduce(comm);
+	if (last && !strcmp(mode, "liar"))
+		lie(comm);
 	ready(fd, rank);
-	if (last && !strcmp(mode, "absent"))
+	if (last && !strcmp(mode, "late")) {
+		await_writer(name);
+		all_reduce(comm);
+	} else if (last && !strcmp(mode, "computes")) {
+		for (volatile unsigned long n = 0;; n++)
+			;
+	} else if (last && is_absent(mode)) {
 		for (;;)
 			pause();
+	}
 	cudaStreamSynchronize(0);
+	for (int i = 0; i < 100 && !strcmp(mode, "late"); i++)
+		all_reduce(comm);
 	for (;;)
 		pause();
 }

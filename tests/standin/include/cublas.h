@@ -51,7 +51,8 @@ cublasStatus_t cublasLtMatmul(void *lightHandle, cublasLtMatmulDesc_t computeDes
 			      const void *C, cublasLtMatrixLayout_t Cdesc, void *D,
 			      cublasLtMatrixLayout_t Ddesc, const void *algo, void *workspace,
 			      uint64_t workspaceSizeInBytes, void *stream);
-/* As the functions of these names do, with the words where versions 12.1 to 13.1 have them. */
+/* These do what cuBLAS's functions of these names do, with the words at the places of versions
+ * 12.1 to 13.1. */
 void cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t layout, int type, uint64_t rows, uint64_t cols,
 			      int64_t ld, int batch);
 void cublasLtMatmulDescInit(cublasLtMatmulDesc_t desc, int compute, int transa, int transb);

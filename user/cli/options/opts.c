@@ -550,7 +550,7 @@ static const struct option_row before[] = {
 	{ 0, "cupti", "PATH", TEXT(ask.agent.cupti), OPTS_COUNTERS, NULL, "use this libcupti.so, or the one in this directory" },
 
 	{ .type = HEADING(), .name = "Output", .cmds = TRACES | OPTS_TOP },
-	{ 'o', "output", "FILE", CHECKED(ask.output, check_output), (PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE | OPTS_WHY) & LIVE, NULL,
+	{ 'o', "output", "FILE", CHECKED(ask.output, check_output), (PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE | OPTS_WHY | OPTS_WATCH) & LIVE, NULL,
 	  "write to FILE (compressed if its name ends in .gz; x.html, x.csv and the like say the\n"
 	  "format, too), to a command such as '|jq .', or to standard output (-). Without -o, output\n"
 	  "for people goes to standard output, but with CMD to standard error, because standard output\n"
@@ -583,7 +583,7 @@ static const struct option_row before[] = {
 	  "when --last writes, separated by commas: failed (a call failed), end, signal (SIGUSR2), or\n"
 	  "a GLOB (one of these functions was called) [signal]",
 	  RULES(NEEDS("last", "--dump-on says when memory is written: give --last")) },
-	{ 'A', "append", NULL, FLAG(ask.append), PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE | OPTS_WHY, NULL, "add to FILE",
+	{ 'A', "append", NULL, FLAG(ask.append), PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE | OPTS_WHY | OPTS_WATCH, NULL, "add to FILE",
 	  RULES(NEEDS("output save", "-A adds to the FILE of -o: give -o FILE")) },
 	{ 0, "format", "NAME", OTHER(set_format, .offer = OPTION_OFFER_OUTPUTS), ROWS, "table",
 	  "table, json, csv, arrow, parquet (columns for data frames), html (a timeline as one page),\n"
@@ -644,7 +644,7 @@ static const struct option_row before[] = {
 
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_MEM },
 
-	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_ADVISE | OPTS_WHY },
+	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_ADVISE | OPTS_WHY | OPTS_WATCH },
 
 	{ .type = HEADING(), .name = "What to show live", .cmds = OPTS_TOP },
 

@@ -569,9 +569,9 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	}
 	if (o->help || o->version)
 		return 0;
-	/* serve and top run for long and must cost little. Most calls are queries, which say nothing
+	/* serve, top and watch run for long and must cost little. Most calls are queries, which say nothing
 	 * of what the GPU is asked for */
-	if (cmd & (OPTS_SERVE | OPTS_TOP) && !o->ask.events_given && !o->queries &&
+	if (cmd & (OPTS_SERVE | OPTS_TOP | OPTS_WATCH) && !o->ask.events_given && !o->queries &&
 	    select_add(&o->ask.select, "!query", msg, sizeof(msg)))
 		return -EINVAL;
 	if (cmd & OPTS_SERVE && !o->max_cost_off && o->ask.max_cost <= 0 && o->ask.duty <= 0 &&

@@ -6,6 +6,7 @@
 #ifndef CT_PEAK_H
 #define CT_PEAK_H
 
+#include "../gpus.h"
 #include "lineage.h"
 
 /* What a kernel computes in. */
@@ -34,12 +35,7 @@ static inline bool peak_computes(const struct event *ev)
 	       !(ev->kernel && peak_beside(ev->kernel->mangled));
 }
 
-struct peaks;
-struct peaks *peaks_open(void); /* NULL: no memory */
-void peaks_close(struct peaks *);
-/* Learns from CT_DEVICE, and forgets processes that have ended. */
-void peaks_record(struct peaks *, const struct ct_hdr *);
-/* FLOP in a second; 0: not known. */
-double peaks_of(const struct peaks *, uint32_t pid, uint32_t device, enum peak_type);
+/* What a device computes in a second at most, in FLOP; 0: not known, as of NULL. */
+double peak_of(const struct device_facts *, enum peak_type);
 
 #endif

@@ -22,7 +22,7 @@ struct world {
 	struct gpu_table *gpus;
 	struct lineage *lineage;
 	struct captures *captures;
-	struct peaks *peaks;
+	struct devices devices;
 	bool with_stacks; /* of the event that is described */
 	/* the place where a call was made that a graph captured, and of which stack it is; 0: none */
 	char captured_at[512];
@@ -40,13 +40,13 @@ struct world *world_open(void)
 	w->names = name_table_open();
 	w->stacks = stack_table_open();
 	w->metrics = metric_table_open();
-	w->counters = kernel_counters_open();
+	devices_open(&w->devices);
+	w->counters = kernel_counters_open(&w->devices);
 	w->gpus = gpu_table_open();
 	w->lineage = lineage_open();
 	w->captures = captures_open();
-	w->peaks = peaks_open();
 	if (w->procs && w->threads && w->names && w->stacks && w->metrics && w->counters &&
-	    w->gpus && w->lineage && w->captures && w->peaks)
+	    w->gpus && w->lineage && w->captures)
 		return w;
 	world_close(w);
 	return NULL;
@@ -56,7 +56,7 @@ void world_close(struct world *w)
 {
 	if (!w)
 		return;
-	peaks_close(w->peaks);
+	devices_close(&w->devices);
 	captures_close(w->captures);
 	lineage_close(w->lineage);
 	gpu_table_close(w->gpus);
@@ -116,8 +116,12 @@ static int learn_metric(struct world *w, const struct event *ev)
 
 static int learn_counters(struct world *w, const struct event *ev)
 {
-	peaks_record(w->peaks, ev->rec);
 	return kernel_counters_record(w->counters, ev->rec);
+}
+
+static int learn_devices(struct world *w, const struct event *ev)
+{
+	return devices_record(&w->devices, ev->rec);
 }
 
 static int learn_gpu(struct world *w, const struct event *ev)
@@ -144,9 +148,9 @@ static void add_product(struct world *w, struct event *ev)
 
 	ev->product = around_kernel(ev, CT_SCOPE_GEMM);
 	if (ev->product)
-		ev->peak = peaks_of(w->peaks, k->h.pid, k->device,
-				    peak_type(ev->product->gemm,
-					      ev->kernel ? ev->kernel->mangled : NULL));
+		ev->peak = peak_of(devices_find(&w->devices, k->h.pid, k->device),
+				   peak_type(ev->product->gemm,
+					     ev->kernel ? ev->kernel->mangled : NULL));
 }
 
 static void describe_call(struct world *w, struct event *ev)
@@ -218,10 +222,10 @@ static const struct {
 	[CT_SCOPE_BEGIN] = { { learn_scope }, NULL },
 	[CT_SCOPE_END] = { { learn_scope }, NULL },
 	[CT_NODE] = { { learn_capture }, NULL },
-	[CT_DEVICE] = { { learn_counters, learn_gpu }, NULL },
-	[CT_PROCESS] = { { learn_name, learn_capture, learn_counters }, NULL },
-	[CT_EXEC] = { { learn_name, learn_capture, learn_counters }, NULL },
-	[CT_EXIT] = { { learn_name, learn_capture, learn_counters }, NULL },
+	[CT_DEVICE] = { { learn_devices, learn_counters, learn_gpu }, NULL },
+	[CT_PROCESS] = { { learn_name, learn_capture, learn_devices }, NULL },
+	[CT_EXEC] = { { learn_name, learn_capture, learn_devices }, NULL },
+	[CT_EXIT] = { { learn_name, learn_capture, learn_devices }, NULL },
 	[CT_HOST_SEGMENT] = { .describe = describe_segment },
 };
 

@@ -591,7 +591,6 @@ static int chrome_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_chrome = {
 	.name = "chrome",
-	.help = "JSON as PyTorch's profiler writes it, for TensorBoard, HTA and Perfetto",
 	.open = chrome_open,
 	.event = chrome_event,
 	.close = chrome_close,

@@ -18,7 +18,7 @@
 /* first tid of device work that does not have the stream's number as its tid */
 #define CHROME_OTHER_TID 1000000
 #define CHROME_TIDS_MAX 65536
-/* more than the GPUs of a host or a few: pids from here on stay as they are */
+/* more than the GPUs of a few hosts: pids from here on stay as they are */
 #define CHROME_SMALL_PIDS 64
 #define CHROME_PIDS_MOVED (1u << 24)
 #define CHROME_NO_GPU (CHROME_OTHER_TID - 1) /* pid of device work whose device is not known */
@@ -116,7 +116,7 @@ void chrome_file_steps(struct chrome *, struct chrome_file *);
 
 /* Writes category, name and args of an event: "\"cat\":...,\"name\":...,\"args\":{...}". correlation 0: none. */
 void chrome_body(struct chrome *, const struct event *, const struct slice *, uint64_t correlation);
-/* Of a step that was found. */
+/* The number of a step that was found. */
 void chrome_step_body(struct row *, const struct steps_of *, const struct step *);
 /* Nanoseconds as microseconds with three decimals; they may be negative. */
 char *chrome_us(char *p, int64_t ns);

@@ -88,7 +88,7 @@ static void chrome_body_put_text(struct row *w, const char *key, const char *tex
 	row_room(w, JSON_ROOM);
 }
 
-/* Which call was captured, of what a graph's replay did. */
+/* For work of a graph's replay: writes which call was captured. */
 static void put_capture(struct row *w, const struct event *ev)
 {
 	const struct capture *c = ev->capture;
@@ -292,8 +292,8 @@ static void put_tensor(struct row *w, const struct shape *shape, bool first)
 		w->p = put_u64(i ? put_char(w->p, ',') : w->p, shape->sizes[i]);
 }
 
-/* The shapes and types of an operator's arguments, as torch.profiler has them: of what is no tensor,
- * or is not known, there is an empty list; of several tensors a list of lists. */
+/* The shapes and types of an operator's arguments, in torch.profiler's form: an empty list for
+ * an argument that is no tensor or is not known, and a list of lists for several tensors. */
 static void put_inputs(struct row *w, const struct ct_scope *s)
 {
 	char from[INPUTS_MAX];
@@ -337,7 +337,7 @@ static void body_scope(struct chrome *c, const struct event *ev, const struct sl
 	struct row *w = &c->row;
 
 	(void)correlation;
-	/* as torch.profiler has it: the overload is no part of an operator's name */
+	/* as in torch.profiler, the overload is not part of an operator's name */
 	body_begin(w, is_operator ? "cpu_op" : slice_row(CT_SCOPE_END)->kineto, name,
 		   dot ? (size_t)(dot - name) : len);
 	if (is_operator)

@@ -132,7 +132,7 @@ struct chrome_file *chrome_file_of(struct chrome *c, uint32_t pid, uint64_t star
 			 "in no file",
 			 CHROME_FILES_MAX);
 	c->full |= err == -EMFILE;
-	/* the others have theirs */
+	/* the other processes have their files */
 	if (err == -ENOMEM || (err != -EMFILE && !hash_map_get(&c->refused, &none, &made)))
 		c->error = -ENOMEM;
 	return NULL;

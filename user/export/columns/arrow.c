@@ -19,7 +19,7 @@ struct arrow {
 	struct worker *worker; /* compresses `full` while `batch` is filled */
 	struct batch full;
 	struct arrow_body *body;
-	struct text bytes;   /* what is to be written; the worker's while it works */
+	struct text bytes; /* what is to be written; it belongs to the worker while the worker runs */
 	uint64_t written_ns; /* when the last batch was written */
 };
 
@@ -43,7 +43,7 @@ static int write_packed(struct sink *s)
 	return s->opts->out->error;
 }
 
-/* The worker gets the rows that there are. */
+/* Hands the rows that there are to the worker. */
 static int arrow_hand_over(struct sink *s)
 {
 	struct arrow *a = s->priv;
@@ -74,7 +74,7 @@ static int arrow_event(struct sink *s, const struct event *ev)
 	return err ? err : about_is_call(ev->rec) || kind_is(ev->rec->kind, KIND_DEVICE);
 }
 
-/* A live reader gets what there is once a second. */
+/* Once a second, writes what there is for a reader of a live trace. */
 static int arrow_tick(struct sink *s, uint64_t now_ns)
 {
 	struct arrow *a = s->priv;
@@ -134,7 +134,6 @@ static int arrow_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_arrow = {
 	.name = "arrow",
-	.help = "a row for each record, in typed columns (Apache Arrow IPC stream, zstd)",
 	.open = arrow_open,
 	.event = arrow_event,
 	.tick = arrow_tick,

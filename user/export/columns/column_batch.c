@@ -10,7 +10,7 @@
 
 #include "column_batch.h"
 
-#define DICT_BYTES (256u << 20) /* far more than batch_full() lets come together */
+#define DICT_BYTES (256u << 20) /* far more than a batch has before batch_full() is true */
 #define DICT_TEXTS (16u << 20)
 
 #define ROWS_FIRST 1024

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * column_batch.h - rows, column by column, until somebody writes them: arrow's batches, parquet's groups of
- * rows. Texts are kept once in each batch. Knows no event and no format.
+ * column_batch.h - rows, column by column, until they are written: arrow's batches and parquet's
+ * groups of rows. Texts are stored once in each batch. Knows no event and no format.
  */
 #ifndef CT_COLUMN_BATCH_H
 #define CT_COLUMN_BATCH_H
@@ -9,7 +9,7 @@
 #include "../../util/strings.h"
 #include "../../render/column_cells.h"
 
-/* What was lately put in, so that it is not searched for again. */
+/* The texts that were added last, so that they are not searched for again. */
 #define CHUNK_LATELY 64 /* a power of two */
 
 /* One column of a batch. A row's value lies at its place in `values`, and rows without one have zeros
@@ -47,8 +47,8 @@ struct batch {
 	bool no_room; /* there was no memory for a cell */
 };
 
-/* The columns of `tables` (bits), or with 0 all that arrow has. Returns 0 or -ENOMEM; batch_close() is
- * safe then. */
+/* Prepares a batch with the columns of `tables` (bits), or with 0 all those of arrow. Returns 0
+ * or -ENOMEM; batch_close() may be called in both cases. */
 int batch_open(struct batch *, uint32_t tables);
 void batch_close(struct batch *); /* safe when zeroed */
 /* Adds a row. Returns 0 or -ENOMEM. */
@@ -57,7 +57,7 @@ int batch_add(struct batch *, const struct cells *);
 int batch_even(struct batch *);
 /* Empties it. */
 void batch_clear(struct batch *);
-/* Is it time to write it? */
+/* Whether it is time to write it. */
 static inline bool batch_full(const struct batch *b, uint32_t rows)
 {
 	return b->rows >= rows || b->text_bytes >= 16u << 20;
@@ -68,7 +68,7 @@ static inline size_t chunk_width(const struct chunk *c)
 {
 	return c->type == COLUMN_U32 || c->type >= COLUMN_TEXT ? 4 : 8;
 }
-/* Has the row a value? */
+/* Whether the row has a value. */
 static inline bool chunk_has(const struct chunk *c, uint32_t row)
 {
 	return c->valid[row / 8] >> row % 8 & 1;

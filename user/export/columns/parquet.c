@@ -136,7 +136,8 @@ static int add_stack(struct parquet *p, const struct stack *s)
 	return err;
 }
 
-/* Is what the process is known, and not yet told since it began, or became another program? */
+/* Whether it is known what the process is, and whether that was not written since it began or
+ * became another program. */
 static bool tells_info(struct parquet *p, const struct event *ev)
 {
 	uint32_t id = ev->rec->pid ? process_unique(ev->proc) : PROCESSES_MAX;
@@ -156,7 +157,8 @@ static bool tells_info(struct parquet *p, const struct event *ev)
 
 static int parquet_event(struct sink *s, const struct event *ev)
 {
-	uint32_t n = columns_rows(ev);
+	/* what threads waited for has rows in no other table of rows: there would be too many */
+	uint32_t n = ev->rec->kind == CT_HOST_SEGMENT ? 1 : columns_rows(ev);
 	struct parquet *p = s->priv;
 	int err = 0;
 
@@ -258,7 +260,6 @@ static int parquet_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_parquet = {
 	.name = "parquet",
-	.help = "a folder with a table for each kind of record (Apache Parquet, zstd)",
 	.open = parquet_open,
 	.event = parquet_event,
 	.close = parquet_close,

@@ -13,10 +13,10 @@
 #include "thrift.h"
 
 #define LEVEL 1		 /* of zstd */
-#define STATISTIC_MAX 64 /* bytes of a text that is said to be the least or the largest */
+#define STATISTIC_MAX 64 /* bytes of a text that is stored as the least or the largest */
 
 enum { TYPE_INT32 = 1, TYPE_INT64 = 2, TYPE_DOUBLE = 5, TYPE_BYTES = 6 };
-/* polars reads what is said to be JSON as bytes */
+/* polars reads columns that are declared as JSON as bytes */
 enum { AS_UTF8 = 0, AS_UINT32 = 13, AS_UINT64 = 14, AS_IS = -1 };
 enum { ENCODING_PLAIN = 0, ENCODING_RLE = 3, ENCODING_DICTIONARY = 8 };
 enum { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
@@ -175,7 +175,7 @@ static void put_values(struct text *t, const struct chunk *c, uint32_t rows)
 	}
 }
 
-/* What is said of a column of a group. */
+/* What the end of the file says about a column of a group. */
 struct said {
 	uint64_t full, packed; /* bytes, with the pages' heads */
 	uint64_t data_at, dictionary_at;

@@ -13,7 +13,7 @@
 struct parquet_file {
 	struct out out;
 	uint64_t at, rows;
-	struct text groups; /* what the end of the file says of each group */
+	struct text groups; /* what the end of the file says about each group */
 	uint32_t ngroups;
 	struct text page, packed, head;
 	void *zstd;

@@ -544,7 +544,7 @@ static void put_lost(struct html *t, const struct losses *l)
 	*t->w.p++ = ']';
 }
 
-/* Of the letters in `classes`, in their order. */
+/* Writes the names of the classes, in the order of their letters in `classes`. */
 static void put_class_names(struct html *t)
 {
 	t->w.p = put_lit(t->w.p, ",\n\"class_names\":[");
@@ -634,8 +634,6 @@ static int html_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_html = {
 	.name = "html",
-	.help = "a timeline as one HTML page: threads, streams, counters, and which call caused "
-		"what",
 	.open = html_open,
 	.event = html_event,
 	.close = html_close,

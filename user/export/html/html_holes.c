@@ -38,7 +38,7 @@ static struct html_hole hole_of_unprobed(struct text *name, const struct event *
 	return (struct html_hole){ .number = u->processes };
 }
 
-/* "calls not seen: no hooks" */
+/* Writes the name: "calls not seen: no hooks" */
 static struct html_hole hole_of_hole(struct text *name, const struct event *ev)
 {
 	const struct ct_hole *h = (const struct ct_hole *)ev->rec;
@@ -68,7 +68,7 @@ static const struct {
 	{ CT_HOLE, 0, hole_of_hole },
 };
 
-/* Is it a row as it is at the end, of what had no records of its own? */
+/* Whether it is a row from the end of the trace, about something that had no records of its own. */
 static bool is_news(const struct html_holes *t, const struct ct_hole *h)
 {
 	for (size_t i = 0; i < ARRAY_LEN(holes); i++)

@@ -14,11 +14,12 @@ struct html_holes {
 	uint32_t own;
 };
 
-/* Is the record, which says what was not seen, shown? Not if others said the same already. */
+/* Whether a record that says what was not seen is shown. It is not if other records have said
+ * the same already. */
 bool html_holes_has(struct html_holes *, const struct ct_hdr *);
 
 struct html_hole {
-	uint64_t number; /* of records, calls, processes or other things that were missed; 0: not known */
+	uint64_t number; /* number of records, calls, processes or others that were missed; 0: not known */
 	bool all; /* while it lasts, any record of its process (without one: of all) may be missing */
 };
 /* Writes the name. Only for records that are shown as holes. */

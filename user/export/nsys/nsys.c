@@ -472,7 +472,6 @@ static const struct option_set options = OPTION_SET(rows);
 
 const struct sink_ops sink_nsys = {
 	.name = "nsys-sqlite",
-	.help = "a SQLite database with the tables of an Nsight Systems export",
 	.options = &options,
 	.open = nsys_open,
 	.event = nsys_event,

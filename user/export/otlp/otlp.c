@@ -154,7 +154,6 @@ static int push_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_otlp = {
 	.name = "otlp",
-	.help = "spans, pushed to an OpenTelemetry collector",
 	.open = push_open,
 	.event = push_event,
 	.close = push_close,
@@ -210,7 +209,6 @@ static int json_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_otlp_json = {
 	.name = "otlp-json",
-	.help = "spans as OTLP's JSON, a request a line",
 	.open = json_open,
 	.event = json_event,
 	.close = json_close,

@@ -128,7 +128,8 @@ static void put_arguments(struct otlp_enc *e, const struct field *f, int n)
 			if (strcmp(f[i].name, arguments[k].name) || seen >> k & 1)
 				continue;
 			put_field(e, arguments[k].key, &f[i]);
-			/* an attribute only once, of the first argument with any of its names */
+			/* each attribute is added only once, from the first argument that has
+			 * one of its names */
 			for (size_t same = 0; same < ARRAY_LEN(arguments); same++)
 				if (!strcmp(arguments[same].key, arguments[k].key))
 					seen |= 1ULL << same;
@@ -211,7 +212,7 @@ static void otlp_attrs_put_word(struct otlp_enc *e, const char *key, const char 
 		otlp_attrs_put_text(e, key, word);
 }
 
-/* What a product of matrices is, of a call for one and of a kernel that computes it. */
+/* Adds what a product of matrices is, to a call for one or to a kernel that computes it. */
 static void put_product(struct otlp_enc *e, const struct event *ev)
 {
 	struct product p;
@@ -360,7 +361,7 @@ static const char *put_graph(struct otlp_enc *e, const struct event *ev, char *b
 	return "Graph";
 }
 
-/* Which call was captured, of what a graph's replay did. */
+/* For work of a graph's replay: adds which call was captured. */
 static void put_capture(struct otlp_enc *e, const struct event *ev)
 {
 	if (ev->capture && ev->capture->before)

@@ -35,7 +35,7 @@ static const char *variable(enum otlp_signal signal, const char *name)
 
 /* ---- the address ---- */
 
-/* Of a base address: where its traces or metrics go. */
+/* Appends to a base address the path for traces or metrics. */
 static char *path_of(enum otlp_signal signal, const char *path)
 {
 	const char *tail = signal == OTLP_METRICS ? "/v1/metrics" : "/v1/traces";
@@ -257,7 +257,7 @@ struct resource_attrs {
 
 static void take_attribute(void *ctx, char *key, char *value)
 {
-	/* of each traced process its own */
+	/* each traced process has its own */
 	static const char *const ours[] = { "process.pid", "process.executable.name",
 					    "process.executable.path", "container.id",
 					    "k8s.pod.uid" };

@@ -50,7 +50,7 @@ static void bytes(struct text *t, uint32_t field, const void *s, size_t n)
 		t->len = (size_t)(proto_bytes(p, field, s, n) - t->s);
 }
 
-/* The head of n bytes that follow. */
+/* Writes the head of n bytes that follow. */
 static void put_length(struct text *t, uint32_t field, size_t n)
 {
 	char *p = text_room(t, PROTO_FIELD_MAX);
@@ -350,7 +350,7 @@ static void json_response(const char *body, size_t len, uint64_t *rejected, char
 			   *part, *o;
 
 	if (json_object_object_get_ex(all, "partialSuccess", &part)) {
-		/* a number, or as OTLP has 64 bits a text */
+		/* a number, or a text, as OTLP writes numbers of 64 bits */
 		if (json_object_object_get_ex(part, "rejectedSpans", &o))
 			*rejected = json_object_get_uint64(o);
 		if (json_object_object_get_ex(part, "errorMessage", &o) &&
@@ -372,7 +372,7 @@ void otlp_get_response(bool json, const char *body, size_t len, uint64_t *reject
 	else if (len)
 		protobuf_response((const uint8_t *)body, (const uint8_t *)body + len, 0, rejected,
 				  words, size);
-	/* a collector's words go to a terminal */
+	/* the text of a collector may reach a terminal */
 	for (char *c = words; *c; c++)
 		if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
 			*c = '?';

@@ -22,7 +22,7 @@ struct metrics {
 	struct text data; /* its points */
 };
 
-/* What labels are called in OpenTelemetry. */
+/* The names of labels in OpenTelemetry. */
 static const char *attribute(const char *label)
 {
 	static const char *const names[][2] = {
@@ -163,7 +163,7 @@ static void add_point(void *ctx, const struct expose_family *f, const struct exp
 	m->points++;
 }
 
-/* The process that speaks is cudatrace; what it speaks of is in the points. */
+/* The resource is cudatrace itself; the labels of the points say which process they are about. */
 static void put_resource(const struct sink_opts *opts, struct text *to)
 {
 	struct otlp_enc enc = { .of_resource = true };

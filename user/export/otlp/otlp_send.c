@@ -34,7 +34,7 @@
 #include "otlp.h"
 
 #define QUEUE_BYTES (32u << 20)
-#define REQUEST_MOST (1u << 20) /* bytes of one, so that what there is room for fits */
+#define REQUEST_MOST (1u << 20) /* bytes of one request, so that what there is room for fits */
 #define FIRST_WAIT_MS 500
 #define LONGEST_WAIT_MS 30000
 #define LONGEST_RETRY_AFTER_S 300
@@ -154,7 +154,7 @@ void otlp_send_put(struct otlp_send *s, struct text *request, uint64_t n)
 	s->bytes += j->body.len;
 	pthread_mutex_unlock(&s->lock);
 	if (write(s->wake, &one, sizeof(one)) < 0)
-		return; /* full: it is awake */
+		return; /* if it was full, the thread is awake already */
 }
 
 static struct job *take_job(struct otlp_send *s)
@@ -220,8 +220,8 @@ static void set_timer(struct event *timer, uint64_t ms)
 	event_add(timer, &tv);
 }
 
-/* Another try, later; or none, when there were enough. after_ms: what the collector asks for; 0:
- * nothing. */
+/* Plans another try, or none if there were enough. after_ms: the delay that the collector asks
+ * for; 0: it asks for none. */
 static void try_again(struct otlp_send *s, uint64_t after_ms, const char *what)
 {
 	uint64_t ms = FIRST_WAIT_MS;
@@ -317,7 +317,7 @@ static void on_answer(struct evhttp_request *req, void *ctx)
 	go_on(s);
 }
 
-/* No answer in time. */
+/* There was no answer in time. */
 static void on_deadline(evutil_socket_t fd, short what, void *ctx)
 {
 	struct otlp_send *s = ctx;
@@ -445,7 +445,8 @@ static void on_wake(evutil_socket_t fd, short what, void *ctx)
 	(void)what;
 	if (read(fd, &n, sizeof(n)) < 0)
 		return;
-	/* at the end of what is live there is no time for a long wait that nobody asked for */
+	/* at the end of a live trace there is no time for a long wait that the user did not ask
+	 * for */
 	pthread_mutex_lock(&s->lock);
 	if (s->ending && s->waiting && !s->asked && !s->patience.stored) {
 		event_del(s->again);
@@ -464,7 +465,7 @@ static void on_tick(evutil_socket_t fd, short what, void *ctx)
 	pthread_mutex_lock(&s->lock);
 	ending = s->ending;
 	pthread_mutex_unlock(&s->lock);
-	/* at the end the sink has flushed, and may be gone */
+	/* at the end the sink has flushed, and may no longer exist */
 	if (!ending)
 		s->flush(s->ctx);
 	set_timer(s->tick, ending ? 100 : 1000);
@@ -562,7 +563,7 @@ static void count_rest(struct otlp_send *s)
 		s->totals.failed += s->job->spans;
 }
 
-/* Waits a moment for its end. */
+/* Waits a moment for the end of the thread. */
 static bool join_soon(pthread_t thread)
 {
 	struct timespec until;

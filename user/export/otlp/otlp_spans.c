@@ -22,7 +22,7 @@
 #define REQUEST_SPANS 512
 #define REQUEST_BYTES (512u << 10)
 #define PROCESSES 1024 /* with a trace at a time; what others do is dropped and counted */
-#define TRACES 64      /* of a process that work can still come to */
+#define TRACES 64      /* traces of a process for which work can still come */
 #define SENT 16384     /* numbers of calls whose span was made for their work; a power of two */
 
 struct trace {
@@ -36,7 +36,7 @@ struct otlp_process {
 	uint32_t pid;
 	uint64_t start_boottime_ns;
 	char comm[CT_COMM_LEN];
-	bool exited, informed; /* informed: what it is was known when it was described */
+	bool exited, informed; /* informed: it was described with its information */
 	uint64_t key;	       /* of all its ids */
 	uint64_t ntraces;      /* begun so far; the current one is the last */
 	struct trace traces[TRACES];
@@ -160,7 +160,7 @@ static struct trace *current(struct otlp_process *p)
 	return &p->traces[(p->ntraces - 1) % TRACES];
 }
 
-/* The root of the current trace: it is complete. */
+/* Writes the root of the current trace, which is complete. */
 static void end_trace(struct otlp_spans *s, struct otlp_process *p)
 {
 	struct otlp_span span = { .name = p->comm };
@@ -201,7 +201,7 @@ static void free_process(struct otlp_spans *s, struct otlp_process *p)
 	free(p);
 }
 
-/* Makes room: one that has ended goes. */
+/* Makes room by removing a process that has ended. */
 static bool evict(struct otlp_spans *s)
 {
 	for (struct otlp_process **at = &s->procs; *at; at = &(*at)->next) {
@@ -233,7 +233,7 @@ static struct otlp_process *otlp_spans_process_of(struct otlp_spans *s, const st
 {
 	struct otlp_process *p = process_find(s, proc->pid);
 
-	/* the number of one that is gone may be another's now */
+	/* the number of a process that has ended may now be another's */
 	if (p && (p->start_boottime_ns == proc->start_boottime_ns || !proc->start_boottime_ns)) {
 		if (!memcmp(p->comm, proc->comm, CT_COMM_LEN)) {
 			if (proc->info && !p->informed) {
@@ -275,8 +275,8 @@ static struct otlp_process *otlp_spans_process_of(struct otlp_spans *s, const st
 
 /* ---- traces ---- */
 
-/* A new trace, if the current one is full or old. What it begins with is newer than all calls of
- * the one before. */
+/* Begins a new trace if the current one is full or old. Its first call is newer than all calls
+ * of the one before. */
 static void turn_trace(struct otlp_spans *s, struct otlp_process *p, uint64_t start_ns)
 {
 	struct trace *t = p->ntraces ? current(p) : NULL;
@@ -382,7 +382,7 @@ static int span_of_work(struct otlp_spans *s, struct otlp_process *p, const stru
 	char name[64];
 	int n = 0;
 
-	/* work of a call that has its span stays with that, be its trace full or not */
+	/* work of a call that has a span belongs to that span's trace, even if the trace is full */
 	if (!p->ntraces || !caused || ev->number > p->highest)
 		turn_trace(s, p, caused ? ev->cause->start_ns : w->h.start_ns);
 	t = trace_of(p, caused ? ev->number : 0);

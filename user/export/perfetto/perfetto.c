@@ -115,7 +115,8 @@ static char *perfetto_put_scope(struct perfetto *pf, char *p, const struct event
 	return name ? perfetto_arg_str(&pf->w, p, "scope", name, strlen(name)) : p;
 }
 
-/* The track that it lies on. Ranges that need not nest are on one track of their process. */
+/* Returns the track on which the event lies. Ranges that need not nest are on one track of their
+ * process. */
 static struct timeline_track *track_of(struct perfetto *pf, const struct event *ev,
 				       const struct slice *s)
 {
@@ -175,7 +176,7 @@ static char *put_marker(struct perfetto *pf, char *p, const struct ct_marker *m)
 	return p;
 }
 
-/* What else than its category and its name is said of an event. */
+/* Writes what the trace says of an event beside its category and its name. */
 static char *put_details(struct perfetto *pf, char *p, const struct event *ev)
 {
 	switch (ev->rec->kind) {
@@ -260,7 +261,7 @@ static int add_device(struct perfetto *pf, const struct event *ev)
 	return perfetto_track_tell(pf, tr, name);
 }
 
-/* A process that may have another name now. */
+/* Notes that a process may have another name now. */
 static int rename_process(struct perfetto *pf, const struct event *ev)
 {
 	struct timeline_track *tr = perfetto_track(pf, SLICE_PROCESS, ev->proc, 0, 0);
@@ -390,7 +391,6 @@ static const struct option_set options = OPTION_SET(rows);
 
 const struct sink_ops sink_perfetto = {
 	.name = "perfetto",
-	.help = "a trace for Perfetto's viewer (ui.perfetto.dev)",
 	.options = &options,
 	.open = perfetto_open,
 	.event = perfetto_event,

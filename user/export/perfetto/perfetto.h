@@ -34,13 +34,13 @@ static inline enum slice_track perfetto_track_kind(const struct timeline_key *ke
 /* proc NULL: of the machine. a, b: the thread, or the device and the stream. */
 struct timeline_key perfetto_track_key(enum slice_track, const struct process *proc, uint32_t a,
 				       uint32_t b);
-/* The track, known to the reader of the trace. NULL: no memory. */
+/* Returns the track, after it was described to the reader of the trace. NULL: no memory. */
 struct timeline_track *perfetto_track(struct perfetto *, enum slice_track,
 				      const struct process *proc, uint32_t a, uint32_t b);
 /* Writes the description of a track that has none yet, or a new one that says more. Returns 0 or
  * -ENOMEM. */
 int perfetto_track_tell(struct perfetto *, struct timeline_track *, const char *description);
-/* The uuid of one of its lanes. */
+/* Returns the uuid of one of its lanes. */
 uint64_t perfetto_track_lane(struct perfetto *, struct timeline_track *, struct timeline_lane *,
 			     int lane);
 

@@ -63,7 +63,8 @@ char *perfetto_arg_str(struct perfetto_writer *w, char *p, const char *name, con
 	return proto_close(begin, p);
 }
 
-/* A frame in one string: the function and the line of its source, or its place in the object. */
+/* Writes a frame as one string: the function and the line of its source, or its place in the
+ * object. */
 static char *put_frame(struct perfetto_writer *w, char *p, const struct stack_frame *f,
 		       bool mangled)
 {
@@ -152,7 +153,7 @@ static char *put_value(struct perfetto_writer *w, char *p, const struct field *f
 {
 	const char *name;
 
-	/* of an input that could not be read at least the pointer is known */
+	/* if an input could not be read, at least its pointer is known */
 	if (f->absent)
 		return proto_u64(p, ARG_POINTER, f->u);
 	switch (f->type) {

@@ -85,8 +85,8 @@ static const char *track_name(const struct perfetto *pf, const struct timeline_k
 	return buf;
 }
 
-/* What else is known of a process: its host in merged recordings, its pid where that is not the
- * track's, its rank, its arguments. */
+/* Writes what else is known of a process: its host in merged recordings, its pid if that is not
+ * the track's, its rank, its arguments. */
 static const char *about(const struct process *p, char *buf, size_t size)
 {
 	const struct process_info *i = p->info;
@@ -113,7 +113,7 @@ static const char *thread_name(const struct perfetto *pf, const struct timeline_
 	return tr->key.a == pf->proc->pid ? pf->proc->comm : pf->thread ? pf->thread : "";
 }
 
-/* Tells of a track, once; of a process or a thread again when it has a new name. */
+/* Describes a track once; a process or a thread is described again when it has a new name. */
 int perfetto_track_tell(struct perfetto *pf, struct timeline_track *tr, const char *description)
 {
 	enum slice_track kind = perfetto_track_kind(&tr->key);
@@ -161,7 +161,7 @@ int perfetto_track_tell(struct perfetto *pf, struct timeline_track *tr, const ch
 	return 0;
 }
 
-/* The track, known to the reader of the trace. NULL: no memory. */
+/* Returns the track, after it was described to the reader of the trace. NULL: no memory. */
 struct timeline_track *perfetto_track(struct perfetto *pf, enum slice_track kind,
 				      const struct process *proc, uint32_t a, uint32_t b)
 {

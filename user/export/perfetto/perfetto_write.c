@@ -10,7 +10,7 @@
 #define SEQUENCE 1
 #define NAME_MAX_BYTES 16384
 #define TRACK_NAME_MAX 128
-/* so much of one kind is remembered that it is time to forget it */
+/* with so many strings of one kind it is time to forget them */
 #define DICT_STRINGS (128u << 10)
 #define DICT_BYTES (8u << 20)
 
@@ -50,7 +50,8 @@ enum {
 
 /* ---- packets ---- */
 
-/* What every packet but the first has: which sequence, and that it needs what was sent before. */
+/* Writes what every packet but the first has: its sequence, and that it needs what was sent
+ * before. */
 static char *put_sequence(char *p)
 {
 	return proto_u64(proto_u64(p, PACKET_SEQUENCE, SEQUENCE), PACKET_FLAGS, FLAG_NEEDED);

@@ -191,7 +191,7 @@ static void add_line(struct line *lines, int *n, const struct count *c, const ch
 		lines[(*n)++] = (struct line){ .n = *c, .name = name };
 }
 
-/* What devices did, if anything. */
+/* Prints what devices did, if anything. */
 static void print_devices(const struct counts *counts, struct out *o, uint8_t by)
 {
 	struct line lines[CT_KIND_END + COPIES], total = { .name = "total" };
@@ -268,7 +268,6 @@ static int count_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_count = {
 	.name = "count",
-	.help = "counts and times by function at the end",
 	.open = count_open,
 	.event = count_event,
 	.close = count_close,

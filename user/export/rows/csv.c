@@ -151,7 +151,6 @@ static int csv_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_csv = {
 	.name = "csv",
-	.help = "a row for each record, calls and device work in one table",
 	.open = csv_open,
 	.event = csv_event,
 	.close = csv_close,

@@ -32,7 +32,7 @@ struct cupti {
 	struct sink_opts names; /* how kernels are named */
 	struct texts *kernels;
 	uint32_t pid; /* of the last line; 0: there was none */
-	char *early;  /* lines kept back; NULL: nothing is any more */
+	char *early;  /* lines kept back; NULL: no more lines are kept back */
 	size_t len, cap;
 };
 
@@ -65,7 +65,7 @@ static void write_early(struct cupti *c, struct out *o)
 	c->early = NULL;
 }
 
-/* Keeps a line back. False: it must be written. */
+/* Keeps a line back. Returns false if it must be written. */
 static bool keep_early(struct cupti *c, struct out *o, const char *line, size_t n)
 {
 	if (!c->early)
@@ -293,7 +293,7 @@ static int cupti_event(struct sink *s, const struct event *ev)
 	if (!row || !(row->put || kind_is(h->kind, KIND_TIMED)) ||
 	    (h->kind == CT_CALL && h->flags & CT_F_PENDING))
 		return o->error;
-	/* with several processes the order says whose a line is */
+	/* with several processes, the order says to which one a line belongs */
 	if (c->early && (h->kind != CT_CALL || (c->pid && c->pid != h->pid)))
 		write_early(c, o);
 	if (h->kind != CT_LOST) /* also of a scope, which has no line */
@@ -328,7 +328,6 @@ static int cupti_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_cupti = {
 	.name = "cupti",
-	.help = "one line a record, as CUPTI's samples print it",
 	.open = cupti_open,
 	.event = cupti_event,
 	.close = cupti_close,

@@ -34,7 +34,7 @@ struct proc_text {
 	uint8_t pid_len;
 	uint16_t whom_len;
 	char pid_text[32];
-	/* its name, and what tells it from others */
+	/* its name, and what distinguishes it from others */
 	char whom_text[(CT_COMM_LEN + 2 * HOST_BYTES) * 6 + 128];
 };
 
@@ -230,7 +230,7 @@ static char *put_known(char *p, const char *key, uint32_t v)
 	return v == CT_UNKNOWN ? p : put_u64(put_str(p, key), v);
 }
 
-/* Which GPU that device is: processes may call two of them by one number. */
+/* Writes which GPU the device is, because two processes may use one number for two GPUs. */
 static char *put_gpu(char *p, const struct event *ev)
 {
 	return ev->gpu && *ev->gpu->text
@@ -348,7 +348,8 @@ static void fields_line(struct json_sink *j, const struct sink_opts *o, const st
 		put_stack(j, o, ev->stack);
 }
 
-/* A stored call of a function that this version does not know: its words, and nothing made of them. */
+/* A stored call of a function that this version does not know: its words are written as they
+ * are. */
 static void foreign_line(struct json_sink *j, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
@@ -529,7 +530,6 @@ static int json_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_json = {
 	.name = "json",
-	.help = "one JSON object a line ('cudatrace schema' describes it)",
 	.open = json_open,
 	.event = json_event,
 	.tick = json_tick,

@@ -70,10 +70,10 @@ struct table {
 	struct proc_text procs[PROC_CACHE];
 	struct texts *kernels, *stacks;
 	struct order *order; /* NULL: rows go out as they come */
-	bool entries;	     /* some came: the rows at the returns have the rest */
+	bool entries;	     /* entry rows came: the rows at the returns have the rest */
 	/* with opts->stuck: the rows of threads that are inside a call */
 	struct table_groups *groups;
-	struct text made, below, key; /* the row at work is made there */
+	struct text made, below, key; /* the row that is being made */
 	size_t event_at;	      /* where in the row EVENT begins */
 	struct compact compact;	      /* with opts->look.compact */
 	uint64_t last_ns;	      /* of the row before, for SINK_TIME_DELTA; 0: none */
@@ -101,7 +101,7 @@ static char *put_iso(struct table *t, char *p, uint64_t ns)
 	return put_char(put_3digits(p, us % 1000), 'Z');
 }
 
-/* As strace has it: 14:03:59, or 14:03:59.123456. */
+/* In strace's form: 14:03:59, or 14:03:59.123456. */
 static char *put_day(struct table *t, char *p, uint64_t ns, bool us)
 {
 	time_t s = (time_t)(ns / 1000000000);
@@ -220,7 +220,7 @@ static const struct proc_text *proc_text(struct table *t, const struct process *
 	e->pid = proc->pid;
 	e->shown_pid = proc->shown_pid;
 	memcpy(e->comm, proc->comm, CT_COMM_LEN);
-	/* what is of no process is the machine's */
+	/* a record without a process is about the machine */
 	begin = put_comm(e->text, proc->pid ? proc->comm : "-");
 	p = proc->pid ? put_u64(begin, proc->shown_pid) : put_char(begin, '-');
 	p = put_char(put_pad(p, begin, PID_WIDTH), ' ');
@@ -236,7 +236,8 @@ static char *put_compact_u64(struct table *t, char *p, enum compact_column colum
 	return compact_cell(&t->compact, p, column, text, (size_t)(put_u64(text, v) - text), false);
 }
 
-/* How long it took, where that is known and not said in words; only calls are slow. */
+/* Writes how long it took, if that is known and the row does not say it in words; only calls can
+ * be slow. */
 static char *put_compact_took(struct table *t, const struct sink_opts *o, char *p,
 			      const struct ct_hdr *h)
 {
@@ -268,7 +269,7 @@ static void put_compact_columns(struct table *t, const struct sink_opts *o, cons
 
 	p = compact_cell(&t->compact, p, COMPACT_TIME, time, n, true);
 	name = compact_process(proc, &n);
-	/* what is of no process is the machine's */
+	/* a record without a process is about the machine */
 	p = proc->pid ? compact_name(&t->compact, p, COMPACT_PROCESS, name, n)
 		      : compact_cell(&t->compact, p, COMPACT_PROCESS, "-", 1, false);
 	p = proc->pid ? put_compact_u64(t, p, COMPACT_PID, proc->shown_pid)
@@ -286,7 +287,7 @@ static void put_compact_columns(struct table *t, const struct sink_opts *o, cons
 	t->w.p = compact_cell(&t->compact, p, COMPACT_EVENT, event, (size_t)(end - event), false);
 }
 
-/* Everything before DETAILS; `what` stands under EVENT, indented by depth. */
+/* Writes everything before DETAILS; `what` stands under EVENT, indented by depth. */
 static void put_columns(struct table *t, const struct sink_opts *o, const struct event *ev,
 			uint64_t at_ns, const char *what, int depth)
 {
@@ -462,7 +463,7 @@ static void put_result(struct table *t, const struct sink_opts *o, const struct 
 		w->p = put_lit(w->p, PLAIN);
 }
 
-/* True if a call of the function may cause device rows. */
+/* Whether a call of the function may cause device rows. */
 static bool makes_work(uint16_t func)
 {
 	switch (api_funcs[func].class) {
@@ -474,7 +475,7 @@ static bool makes_work(uint16_t func)
 	}
 }
 
-/* Of a call that was under way when it was shown last. */
+/* For a call that was under way when it was shown last. */
 static void put_news(struct table *t, const struct ct_hdr *h, bool comma)
 {
 	bool before = h->flags & CT_F_BEFORE;
@@ -529,7 +530,7 @@ static void whole_call_row(struct table *t, const struct sink_opts *o, const str
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	bool entry = c->h.kind == CT_ENTER, unfinished = c->h.flags & CT_F_UNFINISHED;
 	bool open_end = entry || (c->h.flags & CT_F_NO_RETURN);
-	/* of what was recorded without entries each call has one row */
+	/* in what was recorded without entries, each call has one row */
 	bool exit_row = o->look.enter_exit && !open_end && (t->entries || !o->recorded);
 	bool per_thread = c->h.flags & CT_F_PER_THREAD;
 	struct field f[EVENT_MAX_FIELDS];
@@ -608,7 +609,8 @@ static const char *printable(char *text)
 	return text;
 }
 
-/* A stored call of a function that this version does not know: its words, and nothing made of them. */
+/* A stored call of a function that this version does not know: its words are written as they
+ * are. */
 static void foreign_row(struct table *t, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
@@ -754,7 +756,7 @@ static int hold_row(struct table *t, const struct sink *s, const struct event *e
 	text_mem(&t->key, t->made.s + t->event_at, t->made.len - t->event_at);
 	if (t->below.len)
 		text_mem(&t->key, t->below.s, t->below.len);
-	else /* of which nothing is known is not the same */
+	else /* rows of which nothing is known are not the same */
 		text_mem(&t->key, &ev->rec->tid, sizeof(ev->rec->tid));
 	return t->key.bad ? -ENOMEM
 			  : table_groups_add(t->groups, &t->key, ev->proc->shown_pid, about_tid(ev),
@@ -801,7 +803,7 @@ static void compact_head(struct table *t, const struct sink_opts *o, const char 
 	};
 	char text[256], *p = text;
 
-	/* as wide as many of their values, from the first row on */
+	/* as wide as usual values, from the first row on */
 	t->compact.widths[COMPACT_TOOK] = 7;
 	t->compact.widths[COMPACT_EVENT] = 15;
 	for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
@@ -918,7 +920,7 @@ static int table_close(struct sink *s, const struct sink_end *end)
 	if (!t)
 		return 0;
 	order_flush(t->order);
-	/* a row as strace has it; of a program that ended well there is nothing to say */
+	/* a row in strace's form; nothing is said of a program that ended well */
 	if (end && end->program && *end->program) {
 		row_begin(&t->w, s->opts->out);
 		t->w.p = put_lit(put_str(put_lit(t->w.p, "+++ "),
@@ -940,7 +942,6 @@ static int table_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_table = {
 	.name = "table",
-	.help = "one row for a completed call",
 	.open = table_open,
 	.event = table_event,
 	.tick = table_tick,

@@ -10,13 +10,13 @@
 #define YELLOW "\033[33m"
 #define PLAIN "\033[0m"
 
-/* Of a column: no value makes it wider than this. */
+/* No value makes a column wider than this. */
 static const int most[COMPACT_COLUMNS] = {
 	[COMPACT_TIME] = 27,   [COMPACT_PROCESS] = 20, [COMPACT_PID] = 10,   [COMPACT_TID] = 10,
 	[COMPACT_THREAD] = 15, [COMPACT_TOOK] = 8,     [COMPACT_EVENT] = 32,
 };
 
-/* How wide the column is with a value of so many characters; it remembers. */
+/* Returns how wide the column is with a value of so many characters, and remembers it. */
 static int table_compact_learn(struct compact *c, enum compact_column column, int chars)
 {
 	int *width = &c->widths[column];

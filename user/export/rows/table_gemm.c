@@ -34,7 +34,7 @@ void table_gemm(struct row *w, const struct ct_scope *s, const struct ct_gemm *g
 		snprintf(text, sizeof(text), "%.*s", (int)s->fields_len, operation);
 		w->p = put_str(w->p, text);
 	}
-	/* of what is no product there is no more to say */
+	/* a call that is no product has no more text */
 	if (g->flop || !s->fields_len) {
 		gemm_text(g, text, sizeof(text));
 		w->p = put_str(s->fields_len ? put_lit(w->p, ", ") : w->p, text);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INDENT "             " /* as the lines of a stack have */
-#define WIDTH 120	       /* of the lines with threads */
+#define INDENT "             " /* the indent of a stack's lines */
+#define WIDTH 120	       /* the indent of the lines with threads */
 
 struct thread {
 	uint32_t pid, tid;

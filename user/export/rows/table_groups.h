@@ -12,7 +12,7 @@ struct table_groups;
 
 struct table_groups *table_groups_open(void);	/* NULL: no memory */
 void table_groups_close(struct table_groups *); /* takes NULL */
-/* One more row. key: what rows have in common that are one group; pid, tid: as they are printed. Where
+/* Adds a row. key: what the rows of a group have in common; pid, tid: as they are printed. If
  * the key is new, *row and *below (the lines of its stack, which may be empty) are kept, and are
  * empty afterwards. Returns 0 or -ENOMEM. */
 int table_groups_add(struct table_groups *, const struct text *key, uint32_t pid, uint32_t tid,

@@ -62,7 +62,7 @@ static void table_values_put_bytes(struct row *w, const struct field *f)
 		w->p = put_lit(w->p, "...");
 }
 
-/* 0x5 (cudaStreamNonBlocking|0x4): bits that have no name are never dropped. */
+/* Writes 0x5 (cudaStreamNonBlocking|0x4): bits that have no name are never dropped. */
 static void table_values_put_flags(struct row *w, const struct field *f)
 {
 	uint64_t left = f->u;

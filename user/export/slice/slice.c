@@ -22,7 +22,7 @@ static void slice_name(struct slice *s, const char *name)
 	s->name_len = strlen(name);
 }
 
-/* Of a call whose end was not seen only the begin is known. */
+/* If the end of a call was not seen, only its begin is known. */
 static void slice_in_thread(struct slice *s, const struct ct_hdr *h, uint32_t depth)
 {
 	s->depth = depth;
@@ -72,7 +72,7 @@ static void fill_work(struct slice *s, const struct sink_opts *o, const struct e
 					     : work_text(ev->rec, s->text));
 }
 
-/* Of what has no thread this is 0, and not its process. */
+/* The thread's number; 0, and not that of its process, if the record has no thread. */
 static void fill_overhead(struct slice *s, const struct sink_opts *o, const struct event *ev)
 {
 	(void)o;

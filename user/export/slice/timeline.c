@@ -17,7 +17,7 @@
 
 #define CUT_EVERY_NS (TIMELINE_HOLD_NS / 8)
 #define TRACKS_MAX (128u << 10)
-#define SMALL 4096 /* bytes that a track may keep allocated for nothing */
+#define SMALL 4096 /* bytes that a track may keep allocated without using them */
 
 /* An arrow some of whose targets are held. */
 struct arrow {
@@ -314,7 +314,7 @@ static int cut(struct timeline *t, uint64_t cut_ns)
 	return err;
 }
 
-/* Too much is held: shortens the time for which spans are held. */
+/* Shortens the time for which spans are held, because too much is held. */
 static int cut_more(struct timeline *t)
 {
 	uint64_t hold = TIMELINE_HOLD_NS;

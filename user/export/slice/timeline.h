@@ -21,7 +21,7 @@
 #define TIMELINE_HOLD_NS 2000000000ULL
 #define TIMELINE_HOLD_BYTES (48u << 20)
 #define TIMELINE_LANES 1024 /* lanes of a track */
-#define TIMELINE_DEPTH 32   /* spans inside each other on one lane */
+#define TIMELINE_DEPTH 32   /* how deep spans may be nested on one lane */
 
 enum timeline_what { TIMELINE_SPAN, TIMELINE_INSTANT, TIMELINE_VALUE };
 enum timeline_arrow { TIMELINE_NO_ARROW, TIMELINE_FROM, TIMELINE_TO };
@@ -93,8 +93,8 @@ int timeline_add(struct timeline *, struct timeline_track *, const struct timeli
 /* Hands on all that is held. */
 int timeline_flush(struct timeline *);
 
-/* Numbers: device work with a known call whose arrow could not be drawn; spans for which there
- * was no lane. */
+/* Return how many pieces of device work with a known call got no arrow, and for how many spans
+ * there was no lane. */
 uint64_t timeline_no_arrow(const struct timeline *);
 uint64_t timeline_dropped(const struct timeline *);
 

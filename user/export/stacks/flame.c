@@ -208,7 +208,6 @@ static int flame_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_flame = {
 	.name = "flame",
-	.help = "a flame graph of the calls' stacks as one HTML page, at the end",
 	.open = flame_open,
 	.event = flame_event,
 	.close = flame_close,

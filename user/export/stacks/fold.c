@@ -31,7 +31,7 @@ struct place {
 	/* names, but for `stack`, an id; thread: NONE without `tid` */
 	uint32_t comm, thread, stack, func, kernel;
 	uint32_t captured; /* stack of the call that a graph captured, an id */
-	uint32_t node;	   /* NONE: nothing here yet */
+	uint32_t node;	   /* NONE: the place is free */
 };
 
 struct fold_index {
@@ -301,7 +301,7 @@ static uint32_t walk_scopes(struct fold *f, uint32_t at, const struct event *ev)
 	return at;
 }
 
-/* Is the launch of the graph inside the scope? */
+/* Whether the launch of the graph is inside the scope. */
 static bool is_around(const struct event *ev, uint32_t scope)
 {
 	const struct scope_line *line;
@@ -348,7 +348,7 @@ static uint32_t walk_captured_scopes(struct fold *f, uint32_t at, const struct e
 	uint32_t n = 0, id = ev->capture->scope;
 
 	if (lineage_from(ev, ~0u) == id)
-		return at; /* they are above the launch: nothing else is around it */
+		return at; /* the scopes are above the launch, and nothing else is around it */
 	while (n < SCOPES_MAX && (lines[n] = lineage_find(ev->lineage, ev->rec->pid, id)) &&
 	       !is_around(ev, id))
 		id = lines[n++]->parent;
@@ -419,7 +419,7 @@ static void work_ends(struct fold *f, const struct event *ev, struct place *key)
 		key->func = NONE;
 }
 
-/* The node where the call or the device work ends. */
+/* Returns the node where the call or the device work ends. */
 static uint32_t fold_place_of(struct fold *f, const struct event *ev)
 {
 	struct place key = { .stack = ev->stack ? ev->stack->id : 0,
@@ -517,7 +517,8 @@ static uint64_t weight_of(const struct fold *f, const struct ct_hdr *h)
 		bytes = h->kind != CT_CALL || h->flags & CT_F_BEFORE || api_failed(c)
 				? 0
 				: api_size(c, API_ARCH_HERE);
-		return (uint64_t)bytes; /* a negative one is more than there can be */
+		return (uint64_t)
+			bytes; /* as an unsigned number, a negative one is larger than any possible size */
 	default: return 1;
 	}
 }

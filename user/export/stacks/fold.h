@@ -38,10 +38,11 @@ struct fold_name {
 
 /* Index 0 is the root, which has no name. An index of 0 elsewhere: none. */
 struct fold_node {
-	uint32_t parent, child, next; /* child: the first one; next: of the same parent */
+	uint32_t parent, child,
+		next; /* child: the first one; next: the next one of the same parent */
 	uint32_t name;
 	uint64_t self;	 /* weight of the calls or the work that end here: calls, ns or bytes */
-	uint64_t second; /* what else they are: ns, where they weigh 1 each, otherwise how many */
+	uint64_t second; /* the other sum: ns if each weighs 1, otherwise how many there are */
 };
 
 struct fold {
@@ -50,10 +51,10 @@ struct fold {
 	bool places;
 	struct fold_node *nodes;
 	uint32_t nnodes;
-	struct strings names;  /* for fold_name(); 0 is the root's */
+	struct strings names;  /* names for fold_name(); 0 is the root's */
 	uint32_t other;	       /* the node [other] */
 	uint64_t without_size; /* calls that have no weight in bytes */
-	uint64_t odd_sizes;    /* calls with a size that cannot be (CT_SIZE_MOST) */
+	uint64_t odd_sizes;    /* calls with an impossible size (CT_SIZE_MOST) */
 	uint64_t no_room;      /* calls in [other] */
 	uint64_t counted;      /* events that have their weight in the tree */
 	struct fold_index *index;
@@ -69,14 +70,14 @@ struct fold_name fold_name(const struct fold *, uint32_t i);
 int fold_event(struct fold *, const struct event *);
 /* Call it once, after all events: sorts every node's children by name. Returns 0 or -ENOMEM. */
 int fold_finish(struct fold *);
-/* The node after `at` in the order parents first, and its depth, which is kept in *depth (the
- * root's is 0). 0: that was all. */
+/* Returns the node after `at` in an order in which parents come first, and changes *depth to its
+ * depth (the root's is 0). Returns 0 at the end. */
 uint32_t fold_next(const struct fold *, uint32_t at, uint32_t *depth);
-/* The node's own weight in the unit that is printed: calls, microseconds (at least 1 for what
- * took any time), bytes; of device work nanoseconds. */
+/* Returns the node's own weight in the unit that is printed: calls, microseconds (at least 1 if
+ * it took any time) or bytes; for device work nanoseconds. */
 uint64_t fold_weight(const struct fold *, const struct fold_node *);
-/* The same of what else it has: microseconds where it weighs calls, otherwise how many calls, or
- * pieces of device work. */
+/* Returns the node's other sum: microseconds if the weight is calls, otherwise the number of
+ * calls or of pieces of device work. */
 uint64_t fold_second(const struct fold *, const struct fold_node *);
 /* Appends the first `max` bytes of s as they may stand in a name: what no terminal shows becomes
  * '?', and, where it is to stand in a line of frames, ';' becomes ':'. */

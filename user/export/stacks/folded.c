@@ -29,7 +29,8 @@ static int folded_event(struct sink *s, const struct event *ev)
 	return fold_event(s->priv, ev);
 }
 
-/* All lines. The text of the way to the node is kept: each frame adds to that of its parent. */
+/* Writes all lines. The text of the path to the node is kept, and each frame appends to that of
+ * its parent. */
 static int print(const struct fold *f, struct out *out)
 {
 	uint32_t depth = 0, at = 0;
@@ -89,7 +90,6 @@ static int folded_close(struct sink *s, const struct sink_end *end)
 
 const struct sink_ops sink_folded = {
 	.name = "folded",
-	.help = "a line for each stack, with its weight, at the end: for flame graphs",
 	.open = folded_open,
 	.event = folded_event,
 	.close = folded_close,

@@ -27,7 +27,7 @@
 #define NAME_BYTES 65536
 #define ROOM 512
 
-/* Something with a time, on a track. */
+/* A call or a piece of device work at its time, on a track. */
 struct span {
 	uint32_t track, name;
 	uint64_t start_ns, end_ns;
@@ -35,7 +35,7 @@ struct span {
 
 struct speedscope {
 	struct fold *fold;
-	bool stacks; /* one was seen: spans are not kept any more */
+	bool stacks; /* a stack was seen: spans are not kept any more */
 	struct span *spans;
 	uint32_t nspans;
 	uint64_t left_out; /* spans for which there was no room */
@@ -395,8 +395,6 @@ static int speedscope_close(struct sink *sink, const struct sink_end *end)
 
 const struct sink_ops sink_speedscope = {
 	.name = "speedscope",
-	.help = "a file for speedscope: stacks with their weights, or, without stacks, calls and "
-		"device work by time",
 	.open = speedscope_open,
 	.event = speedscope_event,
 	.close = speedscope_close,

@@ -147,8 +147,9 @@ static int prepare(struct source *s, struct capture_plan *plan)
 
 /* ---- agents ---- */
 
-static void drop(struct agent_source *a, int i)
+static void drop(void *ctx, int i)
 {
+	struct agent_source *a = ctx;
 	bool greeted = agent_peer_conn(a->peers[i])->greeted;
 
 	a->counts.ended += greeted;
@@ -164,29 +165,16 @@ static const struct agent_conn *conn_at(const void *ctx, int i)
 	return agent_peer_conn(a->peers[i]);
 }
 
-/* Makes room for one more, of those that have not greeted. False: there is none. */
-static bool make_room(struct agent_source *a, const struct agent_conn_who *who)
-{
-	int i;
-
-	while ((i = agent_conns_surplus(&(struct agent_conns){ a->npeers, conn_at, a }, who)) >=
-	       0) {
-		agent_refused_took(&a->places, conn_at(a, i)->uid, conn_at(a, i)->pid, who->pid);
-		drop(a, i);
-	}
-	return i == -ENOENT;
-}
-
 static int add_peer(struct agent_source *a, int fd, const struct agent_conn_who *who)
 {
 	struct agent_peer *p;
 	int err;
 
-	if (!make_room(a, who)) {
+	if (!agent_refused_room(&a->places, (struct agent_conns){ a->npeers, conn_at, a }, who,
+				drop, a)) {
 		msg_warn("the agent of process %d finds no place, because the processes of user %u "
 			 "have as many as one user may have: what its devices do is not shown",
 			 (int)who->pid, (unsigned int)who->uid);
-		agent_refused_add(&a->places, who->uid);
 		close(fd);
 		return -EMFILE;
 	}

@@ -13,8 +13,6 @@
 
 #include "../source.h"
 
-extern const struct source_ops source_agent;
-
 /*
  * Takes on the agent that is being injected into process `pid` (our pid namespace): fd is our
  * end of a SOCK_SEQPACKET socketpair, owned by the source from here on. After open() and before

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* agent_refused.c - see agent_refused.h. */
+#include <errno.h>
 #include <stdio.h>
 
 #include "../../util/now.h"
@@ -21,6 +22,23 @@ void agent_refused_took(struct agent_refused *p, uid_t uid, pid_t whose, pid_t w
 {
 	if (whose != who)
 		agent_refused_add(p, uid);
+}
+
+bool agent_refused_room(struct agent_refused *p, struct agent_conns all,
+			const struct agent_conn_who *who, void (*drop)(void *ctx, int i), void *ctx)
+{
+	int i;
+
+	while ((i = agent_conns_surplus(&all, who)) >= 0) {
+		const struct agent_conn *c = all.at(all.ctx, i);
+
+		agent_refused_took(p, c->uid, c->pid, who->pid);
+		drop(ctx, i);
+		all.n--;
+	}
+	if (i != -ENOENT)
+		agent_refused_add(p, who->uid);
+	return i == -ENOENT;
 }
 
 bool agent_refused_next(struct agent_refused *p, enum ct_hole_layer layer, struct hole_text *t)

@@ -9,6 +9,7 @@
 #include "../../event/holes/holes.h"
 #include "../../util/types.h"
 #include "../../../wire/cudatrace.h"
+#include "agent_conn.h"
 
 #define AGENT_REFUSED_USERS 16 /* that have rows of their own */
 
@@ -20,6 +21,10 @@ struct agent_refused {
 	int n;
 };
 
+/* Makes room for one more connection: drop() closes those that sent nothing. False: there is none, and the process is
+ * counted. */
+bool agent_refused_room(struct agent_refused *, struct agent_conns, const struct agent_conn_who *,
+			void (*drop)(void *ctx, int i), void *ctx);
 /* One process of this user was refused. */
 void agent_refused_add(struct agent_refused *, uid_t);
 /* The place of this user's process was given to another one, which is counted, or to a newer connection of its

@@ -37,10 +37,11 @@ struct both {
 	/* ops NULL: nobody has hooks, or probes */
 	struct source hooks, probes;
 	struct capture_plan for_probes;
-	pid_t *pids; /* that are given to probes when these are opened */
+	pid_t *pids; /* that were given to probes when these were opened */
 	int npids;
 	int epoll; /* of both: the loop has one descriptor of us */
 	bool probes_first;
+	bool links; /* probes for single processes may be had */
 	bool begun;
 	uint64_t stopped_ns; /* from then on no call was seen to begin by one of them */
 	uint64_t complete_ns;
@@ -98,7 +99,8 @@ static int prepare(struct source *s, struct capture_plan *plan)
 	b->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (b->epoll < 0)
 		return -errno;
-	opts.functions = host_initial_pid_ns() && both_merge_suits(plan) && has_links();
+	b->links = has_links();
+	opts.functions = host_initial_pid_ns() && both_merge_suits(plan) && b->links;
 	b->owners = owners_open(&opts);
 	b->merge = both_merge_open(plan);
 	if (!b->owners || !b->merge)
@@ -208,6 +210,9 @@ static int start(struct source *s)
 		err = open_probes(s, hooks_any(&b->hooks));
 		if (err == -EOPNOTSUPP)
 			err = give_all(s);
+		if (err == -ESRCH || err == -ENOENT)
+			msg_error("a process that was to have probes has ended, or is hidden from "
+				  "BPF programs; see 'ps' for those that run");
 	}
 	if (!err && !b->plan->cmd && !b->npids && !hooks_any(&b->hooks))
 		return -ECHILD; /* they have ended, which was said */
@@ -260,6 +265,8 @@ static int pass(void *ctx, const struct ct_hdr *rec)
 	struct both *b = ctx;
 
 	b->got = true;
+	if (rec->kind == CT_EXIT)
+		owners_exited(b->owners, rec);
 	if (b->stopped_ns && (rec->kind == CT_CALL || rec->kind == CT_ENTER) &&
 	    rec->start_ns >= b->stopped_ns)
 		return both_merge_lost(rec, rec->lost, b->emit, b->emit_ctx);
@@ -297,38 +304,50 @@ static int flush(struct both *b)
 					      : 0;
 }
 
-/* What was given to probes while the trace runs: a process that has no hooks. Links for it are made at once; if there are no such
- * links, its calls stay unknown, which the hooks' source says, and of single functions we. */
-static int place_given(struct source *s)
+static bool is_gone(pid_t pid)
+{
+	char status[4096];
+
+	return host_status(pid, status, sizeof(status)) || !host_status_line(status, "VmSize");
+}
+
+/* The first process that needs probes while the trace runs. If the kernel side cannot be loaded, although the process lives, it is not
+ * tried again for each further one: hooks would not be read for so long. */
+static int open_late(struct source *s, pid_t pid)
 {
 	struct both *b = s->priv;
-	int placed = b->npids, err = take_given(b);
+	int err;
 
-	if (err || placed == b->npids)
-		return err;
-	if (has(&b->probes)) {
-		for (int i = placed; i < b->npids; i++)
-			if (!bpf_take(&b->probes, b->pids[i]))
-				note_placed(b, b->pids[i]);
-			else
-				note_unplaced(b, b->pids[i]);
-		return 0;
-	}
+	if (!b->links || is_gone(pid))
+		return -EOPNOTSUPP;
+	b->npids = 0;
+	if (!array_room(b->pids, b->npids))
+		return -ENOMEM;
+	b->pids[b->npids++] = pid;
 	err = open_probes(s, true);
 	if (!err)
 		err = source_bpf.start(&b->probes);
 	if (!err)
 		err = watch(b, &b->probes);
-	for (int i = 0; i < b->npids; i++)
-		if (err)
-			note_unplaced(b, b->pids[i]);
+	if (!err)
+		return 0;
+	drop(&b->probes);
+	b->links = err == -EOPNOTSUPP || is_gone(pid);
+	return err;
+}
+
+/* What was given to probes while the trace runs: a process that has no hooks. Links for it are made at once; if there are no such
+ * links, its calls stay unknown, which the hooks' source says, and of single functions we. */
+static void place_given(struct source *s)
+{
+	struct both *b = s->priv;
+	pid_t pid;
+
+	while ((pid = owners_next(b->owners)) != 0)
+		if (has(&b->probes) ? bpf_take(&b->probes, pid) : open_late(s, pid))
+			note_unplaced(b, pid);
 		else
-			note_placed(b, b->pids[i]);
-	if (err) {
-		drop(&b->probes);
-		b->npids = 0; /* they have ended, or there are no such links */
-	}
-	return err == -ENOMEM ? err : 0;
+			note_placed(b, pid);
 }
 
 static int drain_one(struct both *b, struct source *src)
@@ -347,11 +366,7 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 	/* in turn: the first one may use up the time of both */
 	b->probes_first = !b->probes_first;
 	if (b->begun && !b->stopped_ns && has(&b->hooks))
-		first = place_given(s);
-	else
-		first = 0;
-	if (first < 0)
-		return first;
+		place_given(s);
 	do { /* behind the stop: until there is no more, as what is inside what is decided then */
 		b->got = false;
 		first = drain_one(b, b->probes_first ? &b->probes : &b->hooks);

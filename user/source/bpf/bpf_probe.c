@@ -32,17 +32,17 @@
 
 int bpf_probe_pids(struct bpf_source *b)
 {
-	int i, known, err;
+	int i, known;
 
 	for (i = 0; i < b->plan->npids; i++) {
 		pid_t tgid = bpf_maps_tgid(b->plan->pids[i]);
 
 		if (tgid < 0) {
-			err = tgid;
-			msg_error("there is no process %d here: give a pid that `ps` shows in this "
-				  "pid namespace",
-				  b->plan->pids[i]);
-			return err;
+			if (!b->plan->apart)
+				msg_error("there is no process %d here: give a pid that `ps` shows "
+					  "in this pid namespace",
+					  b->plan->pids[i]);
+			return tgid;
 		}
 		if (!array_room(b->pids, b->npids))
 			return -ENOMEM;
@@ -92,6 +92,9 @@ static int trace_pids(struct bpf_source *b)
 
 	for (i = 0; i < b->npids; i++) {
 		err = add_to_kernel(b, b->pids[i]);
+		if (err &&
+		    b->plan->apart) /* it may have ended since it was given: others say what is not seen */
+			return err;
 		if (err == -ESRCH) {
 			msg_error("process %d has ended; see 'ps' for those that run", b->pids[i]);
 			return err;

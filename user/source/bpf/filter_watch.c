@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -17,6 +18,7 @@
 
 struct filter_watch {
 	struct filters_bpf *skel;
+	const uint64_t *words; /* of all places */
 	/* a word is for one process at a time, and for none behind one that has set it: nobody but the BPF
 	 * program can clear it */
 	bool taken[FILTER_PLACES];
@@ -56,6 +58,15 @@ struct filter_watch *filter_watch_open(void)
 	/* its descriptor goes to other users' processes: from here on it can only be read */
 	if (!err && bpf_map_freeze(bpf_map__fd(w->skel->maps.places)))
 		err = -errno;
+	if (!err) {
+		void *at = mmap(NULL, FILTER_BYTES, PROT_READ, MAP_SHARED,
+				bpf_map__fd(w->skel->maps.places), 0);
+
+		if (at == MAP_FAILED)
+			err = -errno;
+		else
+			w->words = at;
+	}
 	if (!err)
 		return w;
 	msg_verb("this kernel does not tell of filters of system calls (%s): they are looked for "
@@ -69,6 +80,8 @@ void filter_watch_close(struct filter_watch *w)
 {
 	if (!w)
 		return;
+	if (w->words)
+		munmap((void *)w->words, FILTER_BYTES);
 	filters_bpf__destroy(w->skel);
 	free(w);
 }
@@ -91,17 +104,22 @@ int filter_watch_add(struct filter_watch *w, int pidfd)
 	return (int)place;
 }
 
+bool filter_watch_all(const struct filter_watch *w, int place)
+{
+	return w && place >= 0 &&
+	       __atomic_load_n(&w->words[place], __ATOMIC_ACQUIRE) & FILTER_OF_ALL;
+}
+
 void filter_watch_remove(struct filter_watch *w, int pidfd, int place)
 {
 	int map = w ? bpf_map__fd(w->skel->maps.processes) : -1;
 	uint32_t now, at = (uint32_t)place;
-	uint64_t word;
 
 	if (!w || place < 0)
 		return;
 	/* the program that this process has executed may have another place by now */
 	if (!bpf_map_lookup_elem(map, &pidfd, &now) && now == at)
 		bpf_map_delete_elem(map, &pidfd);
-	if (!bpf_map_lookup_elem(bpf_map__fd(w->skel->maps.places), &at, &word) && !word)
+	if (!__atomic_load_n(&w->words[place], __ATOMIC_ACQUIRE))
 		w->taken[place] = false;
 }

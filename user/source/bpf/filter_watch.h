@@ -6,6 +6,8 @@
 #ifndef CT_FILTER_WATCH_H
 #define CT_FILTER_WATCH_H
 
+#include <stdbool.h>
+
 struct filter_watch;
 
 /* NULL: the kernel does not tell, or does not let us ask. */
@@ -17,6 +19,8 @@ void filter_watch_close(struct filter_watch *);
 int filter_watch_fd(const struct filter_watch *);
 /* The process of this descriptor gets a place. Returns its number, or -1: it has none. */
 int filter_watch_add(struct filter_watch *, int pidfd);
+/* Has the process at this place forbidden system calls to all its threads, or is it about to? */
+bool filter_watch_all(const struct filter_watch *, int place);
 /* What is said of that process from here on goes nowhere. */
 void filter_watch_remove(struct filter_watch *, int pidfd, int place);
 

@@ -210,7 +210,7 @@ static int snapshot_finish(struct work *w, struct snapshot_thread *t)
 	if (!array_room(w->done, w->ndone))
 		goto no_memory;
 	w->done[w->ndone++] = t->tid;
-	if (!concerns(t)) {
+	if (!w->snap->all && !concerns(t)) {
 		free(t->stack);
 		return 0;
 	}
@@ -481,12 +481,17 @@ static int snapshot_look(struct work *w, int round)
 
 int snapshot_take(struct snapshot *s, const struct snapshot_from *from)
 {
-	struct work w = { .snap = s, .from = from };
+	struct snapshot_from chosen = *from;
+	struct work w = { .snap = s, .from = &chosen };
 	int err;
 
-	memset(s, 0, sizeof(*s));
+	*s = (struct snapshot){ .all = s->all, .only = s->only, .nonly = s->nonly };
+	if (s->nonly) {
+		chosen.pids = s->only;
+		chosen.npids = s->nonly;
+	}
 	s->at_ns = now_ns();
-	err = gather_processes(s, from);
+	err = gather_processes(s, &chosen);
 	if (err || !s->nprocs)
 		return err;
 	w.targets = calloc(s->nprocs, sizeof(*w.targets));

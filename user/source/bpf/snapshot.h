@@ -76,6 +76,12 @@ enum snapshot_began {
 };
 
 struct snapshot {
+	/* given to snapshot_take(): all threads, with or without a sign of CUDA's code; of these processes alone
+	 * (none: of those that the source looks at) */
+	bool all;
+	const pid_t *only;
+	int nonly;
+	/* what it found */
 	uint64_t at_ns; /* CLOCK_MONOTONIC, when it was begun */
 	struct snapshot_process *procs;
 	size_t nprocs;

@@ -9,8 +9,6 @@
 
 #include "../source.h"
 
-extern const struct source_ops source_counters;
-
 /* Whether there are no more counters though there should be: told already. A trace goes on
  * without them. */
 bool counters_failed(const struct source *);

@@ -206,8 +206,10 @@ static void add_counts(struct hooks_ring_counts *to, const struct hooks_ring_cou
 	losses_add(&to->scopes_unbegun, c->scopes_unbegun);
 }
 
-static void drop(struct hooks_source *h, int i)
+static void drop(void *ctx, int i)
 {
+	struct hooks_source *h = ctx;
+
 	h->loaded |= (hooks_peer_on(h->peers[i]) || hooks_peer_partly(h->peers[i]));
 	hooks_holes_tell(hooks_peer_holes(h->peers[i]), h->batch);
 	hooks_peer_close(h->peers[i]);
@@ -219,19 +221,6 @@ static const struct agent_conn *conn_at(const void *ctx, int i)
 	const struct hooks_source *h = ctx;
 
 	return hooks_peer_conn(h->peers[i]);
-}
-
-/* Makes room for one more, of those that have not greeted. False: there is none. */
-static bool make_room(struct hooks_source *h, const struct agent_conn_who *who)
-{
-	int i;
-
-	while ((i = agent_conns_surplus(&(struct agent_conns){ h->npeers, conn_at, h }, who)) >=
-	       0) {
-		agent_refused_took(&h->places, conn_at(h, i)->uid, conn_at(h, i)->pid, who->pid);
-		drop(h, i);
-	}
-	return i == -ENOENT;
 }
 
 static int add_peer(struct hooks_source *h, int fd, const struct agent_conn_who *who)
@@ -250,11 +239,11 @@ static int add_peer(struct hooks_source *h, int fd, const struct agent_conn_who 
 	struct hooks_peer *p;
 	int err;
 
-	if (!make_room(h, who)) {
+	if (!agent_refused_room(&h->places, (struct agent_conns){ h->npeers, conn_at, h }, who,
+				drop, h)) {
 		msg_warn("the hooks of process %d find no place, because the processes of user %u "
 			 "have as many as one user may have: its calls are not shown",
 			 (int)who->pid, (unsigned int)who->uid);
-		agent_refused_add(&h->places, who->uid);
 		close(fd);
 		return -EMFILE;
 	}

@@ -48,6 +48,7 @@ struct hooks_peer {
 	struct hooks_holes *holes;
 	struct hooks_birth birth; /* fd -1: none */
 	bool bye, left;
+	bool forbidden;		  /* to all its threads: system calls */
 	unsigned int no_write;	  /* functions that were refused for that */
 	unsigned int with_probes; /* functions that were given to probes */
 	bool given;		  /* its calls are recorded by probes */
@@ -576,8 +577,27 @@ static void mapped(struct hooks_peer *p)
 		mistrust(p, "too much that was mapped");
 }
 
-void hooks_peer_drain(struct hooks_peer *p)
+/* Its thread of ours could not be asked to take the hooks off: it has ended, or sleeps from now on. */
+static void look_at_filters(struct hooks_peer *p)
 {
+	if (p->forbidden || !p->ran || p->bye || p->o.closing ||
+	    !filter_watch_all(p->o.filters, p->filters_place))
+		return;
+	p->forbidden = true;
+	p->left = false;
+	p->state = HOOKS_PEER_ENDED;
+	hooks_ring_phase(p->ring, CT_PHASE_CLOSED);
+	hooks_holes_gone(p->holes, CT_HOLE_HOOKS_GONE, now_ns());
+	msg_warn("process %d restricts the system calls of all its threads (seccomp) by an "
+		 "instruction of its own: its hooks do nothing from now on but take it some "
+		 "nanoseconds a call, and stay in its code until it ends; its calls are not "
+		 "shown from now on",
+		 (int)p->conn.pid);
+}
+
+static void drain_messages(struct hooks_peer *p)
+{
+	bool looks = false;
 	int fd;
 
 	for (int i = 0;
@@ -598,7 +618,11 @@ void hooks_peer_drain(struct hooks_peer *p)
 			if (p->state != HOOKS_PEER_HELLO || !p->conn.keyed)
 				say(p);
 			break;
-		case HOOKS_MAPPED: mapped(p); break;
+		case HOOKS_MAPPED:
+			mapped(p);
+			looks = false;
+			break;
+		case HOOKS_LOOK: looks = true; break;
 		case HOOKS_READ:
 			if (p->reads++ == READS_MAX)
 				mistrust(p, "too much that is to be read now");
@@ -610,6 +634,14 @@ void hooks_peer_drain(struct hooks_peer *p)
 		default: mistrust(p, "a message");
 		}
 	}
+	if (looks && p->state != HOOKS_PEER_ENDED)
+		hooks_funcs_ahead(p->o.files, p->mapped, p->conn.pid);
+}
+
+void hooks_peer_drain(struct hooks_peer *p)
+{
+	drain_messages(p);
+	look_at_filters(p);
 }
 
 bool hooks_peer_birth(struct hooks_peer *p, struct hooks_birth *out)

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nvtx.c - see nvtx.h. */
-#include "nvtx.h"
-
+/*
+ * nvtx.c - brings the object for NVTX 3 (target/nvtx/nvtx.c) into the programs that are traced, so that
+ * probes see header-only NVTX. It makes no records: the probes do, beside which this is a source.
+ *
+ * A program that is started, and what it starts, gets the object by its environment. A process that
+ * runs already gets it by injection, if NVTX 3 is a part of its code; it is looked for again while
+ * the process maps more.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -14,6 +19,7 @@
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "../agent/agent_env.h"
+#include "../source.h"
 #include "nvtx_find.h"
 #include "nvtx_image.h"
 

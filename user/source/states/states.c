@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * states.c - see states.h. Threads are watched by the kernel side. What is done here is what only user
- * space can do: to find Python in each process that has a watched thread, and to give each watched
- * thread a clock by which it is sampled.
+ * states.c - the source of host states: why threads are off the CPU, and where they are while they are on it.
+ * It takes what bpf/host.bpf.c sends and makes CT_HOST_SEGMENT records of it, each behind the CT_PY_STACK or
+ * CT_USER_STACK from which the resolve stage gets its stack.
+ *
+ * The kernel side watches the threads. This file does what only user space can do: it finds Python in each
+ * process that has a watched thread, and gives each watched thread a clock by which it is sampled.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -17,6 +20,7 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "../../proc/python_gil.h"
@@ -27,10 +31,11 @@
 #include "../bpf/ring.h"
 #include "../host.h"
 #include "../python_seek.h"
+#include "../source.h"
 #include "host.skel.h"
-#include "states.h"
 #include "states_record.h"
 
+#define STATES_HZ 199		/* samples a second of a thread that is on the CPU */
 #define CLOCKS_MAX 4096		/* threads that are sampled at a time */
 #define OWNERS_MAX 1024		/* processes in which Python is looked for */
 #define BYTES (1 << 16)		/* of records that are taken at once */
@@ -143,6 +148,7 @@ static bool look(struct states *s, struct owner *o)
 	target_close(t);
 	if (err == -EAGAIN)
 		return false;
+	s->skel->bss->host_have_pythons = 1;
 	return !bpf_map_update_elem(bpf_map__fd(s->skel->maps.host_pythons), &o->tgid, &p, BPF_ANY);
 }
 
@@ -374,8 +380,26 @@ static uint64_t stack_bytes(void)
 	return page > 16384 ? page : 16384;
 }
 
+/* Does task storage have memory of its own, so that it may be made under the lock of a run queue (Linux 6.4)? */
+static bool storage_is_safe(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id = btf ? btf__find_by_name_kind(btf, "bpf_local_storage_map", BTF_KIND_STRUCT) : -1;
+	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+	bool safe = false;
+
+	for (uint16_t i = 0; type && i < btf_vlen(type); i++) {
+		const char *name = btf__name_by_offset(btf, btf_members(type)[i].name_off);
+
+		safe = safe || (name && !strcmp(name, "selem_ma"));
+	}
+	btf__free(btf);
+	return safe;
+}
+
 static int load(struct states *s)
 {
+	bool by_tid = !storage_is_safe();
 	struct stat st;
 	int err;
 
@@ -386,6 +410,9 @@ static int load(struct states *s)
 	s->skel->rodata->nr_futex = SYS_futex;
 	s->skel->rodata->stack_bytes = stack_bytes();
 	s->skel->rodata->our_pid = (uint32_t)getpid();
+	s->skel->rodata->by_tid = by_tid;
+	if (!by_tid) /* it takes its memory at once */
+		bpf_map__set_max_entries(s->skel->maps.host_table, 1);
 	states_fd_calls((uint64_t *)s->skel->rodata->fd_calls);
 	bpf_program__set_autoattach(s->skel->progs.ct_host_sample, false);
 	bpf_program__set_autoattach(s->skel->progs.ct_host_begin, false);

@@ -19,11 +19,11 @@
 #include "behind.h"
 
 #define CHUNK_BYTES (256u << 10)
-#define FULL_BYTES (1u << 20)	/* from here on the owner should wait, */
-#define ROOM_BYTES (256u << 10) /* and down to here */
+#define FULL_BYTES (1u << 20)	/* with so many bytes in the queue the owner should wait, */
+#define ROOM_BYTES (256u << 10) /* until no more than these are left */
 #define STALL_NS 1000000000ULL	/* as out_wait() has it */
-#define LOOK_NS 20000000ULL	/* how often it is looked whether to stop */
-#define LEAVE_NS 100000000ULL	/* how long it is waited for the thread when all is dropped */
+#define LOOK_NS 20000000ULL	/* time between two looks at whether to stop */
+#define LEAVE_NS 100000000ULL	/* wait for the thread when everything is dropped */
 
 /* where it writes; eventfds: for the owner, and to end the thread's waiting */
 enum { TO, ROOM, QUIT, FDS };
@@ -43,8 +43,8 @@ struct behind {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct chunk *first, *last, *spare;
-	uint64_t bytes;	   /* that wait, with those that are being written */
-	uint64_t moved_ns; /* when some were written last */
+	uint64_t bytes;	   /* bytes that wait, including those that are being written */
+	uint64_t moved_ns; /* time of the last write */
 	bool over, dropped, ended, left;
 };
 
@@ -103,7 +103,8 @@ static ssize_t write_some(const struct behind *b, const char *from, size_t n)
 
 	if (err)
 		return err;
-	/* others may write to it too: so much is not mixed with what they write, and ends with a line */
+	/* other programs may write to it, too: a write of this size is not mixed with theirs,
+	 * and it ends with a line */
 	if (!b->is_file && n > PIPE_BUF) {
 		const char *end = memrchr(from, '\n', PIPE_BUF);
 
@@ -112,13 +113,13 @@ static ssize_t write_some(const struct behind *b, const char *from, size_t n)
 	put = write(b->fds[TO], from, n);
 	if (put > 0)
 		return put;
-	/* somebody else has filled a pipe that does not wait */
+	/* another program has filled a pipe that is non-blocking */
 	if (put < 0 && (errno == EINTR || errno == EAGAIN))
 		return 0;
 	return put < 0 ? -errno : -EIO;
 }
 
-/* n bytes have been written, or an error has come in their place. With the lock. */
+/* Notes that n bytes have been written, or that an error came instead. The lock is held. */
 static void note(struct behind *b, ssize_t n)
 {
 	bool was_full = b->full;
@@ -214,7 +215,7 @@ struct behind *behind_open(int fd, bool is_file)
 	return NULL;
 }
 
-/* For some time; with the lock, which others have meanwhile. */
+/* Waits for some time. The lock is held, and released meanwhile. */
 static void await(struct behind *b, uint64_t ns)
 {
 	uint64_t until = now_ns() + ns;
@@ -224,7 +225,7 @@ static void await(struct behind *b, uint64_t ns)
 	pthread_cond_timedwait(&b->changed, &b->lock, &t);
 }
 
-/* Until at most so many bytes wait. With the lock. Returns 0 or -errno. */
+/* Waits until at most so many bytes are in the queue. The lock is held. Returns 0 or -errno. */
 static int await_bytes(struct behind *b, uint64_t most, const volatile int *stop)
 {
 	uint64_t since = now_ns();
@@ -245,7 +246,7 @@ static int await_bytes(struct behind *b, uint64_t most, const volatile int *stop
 	return b->error;
 }
 
-/* Room for some bytes at the end of the queue. NULL: no memory. */
+/* Returns room for some bytes at the end of the queue; NULL if there is no memory. */
 static struct chunk *behind_room(struct behind *b)
 {
 	struct chunk *c = b->last;

@@ -32,22 +32,23 @@
 #include "../self/roomy.h"
 #include "../self/urgent.h"
 
-/* touched as far as it is needed; the guard is larger than what a function puts on the stack */
+/* only the part that is needed uses memory; the guard is larger than what a function puts on the
+ * stack */
 #define GUARD_BYTES (1u << 20)
 #define STACK_BYTES (GUARD_BYTES + ROOMY_BYTES)
 #define HOST_BYTES (256u << 10)
 
 enum state {
 	STATE_IDLE,  /* waits for a job */
-	STATE_GIVEN, /* has one, and somebody waits for it */
-	STATE_DONE,  /* the one who waits takes it */
+	STATE_GIVEN, /* has a job, and somebody waits for it */
+	STATE_DONE,  /* the one who waits takes the result */
 	STATE_LEFT,  /* nobody waits: the worker drops it and ends */
-	STATE_END,   /* is to end */
+	STATE_END,   /* it is to end */
 	STATE_DEAD,  /* the process is gone, in the middle of a job or at its end */
 };
 
 struct worker {
-	struct worker *next; /* idle ones */
+	struct worker *next; /* idle workers */
 	_Atomic uint32_t state;
 	struct bounded_job *job;
 	uint32_t owner;
@@ -62,7 +63,7 @@ struct held {
 	uint32_t owner, n;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the rest */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the rest */
 static struct worker *idle;
 static struct bounded_job *crashed; /* kept for ever */
 static struct held held[BOUNDED_IN_ALL + 1];
@@ -132,7 +133,7 @@ void bounded_no_memory(void)
 	if (!running)
 		abort();
 	running->no_memory = true;
-	/* without what is to be run at the end of all of us */
+	/* the system call itself: what runs at the end of the program must not run here */
 	syscall(SYS_exit_group, 1);
 	abort();
 }
@@ -218,7 +219,7 @@ static void *host(void *arg)
 		wake(&w->state);
 		return NULL;
 	}
-	/* nobody else knows it any more */
+	/* nobody else knows it now */
 	came_back(w->owner);
 	free(w);
 	return NULL;
@@ -248,7 +249,7 @@ static struct worker *worker_make(void)
 
 /* ---- jobs ---- */
 
-/* A worker that has nothing to do; made if there is none. */
+/* Returns a worker that has nothing to do, and makes one if there is none. */
 static int take_worker(uint32_t owner, struct worker **w)
 {
 	const struct held *h;
@@ -279,7 +280,7 @@ static int take_worker(uint32_t owner, struct worker **w)
 	return *w ? 0 : -ENOMEM;
 }
 
-/* Its process is gone: killed by somebody, or never made. */
+/* The worker's process is gone: somebody killed it, or it was never made. */
 static void bury(struct worker *w)
 {
 	pthread_join(w->host, NULL);
@@ -295,7 +296,7 @@ static void make_humble(pid_t pid)
 			    getpriority(PRIO_PROCESS, 0) + BOUNDED_LATE_NICE);
 }
 
-/* The time is up. False: it was done just now. */
+/* The time is up. Returns false if the job was done just now. */
 static bool leave(struct worker *w)
 {
 	uint32_t given = STATE_GIVEN;

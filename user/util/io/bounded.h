@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bounded.h - work that may never come to an end, with a time limit: to read what other users'
- * programs serve (FUSE, userfaultfd), or what lies on a server that does not answer. Knows no
- * domain.
+ * bounded.h - work that may never end, with a time limit: reading what other users' programs serve
+ * (FUSE, userfaultfd), or what is on a server that does not answer. Knows no domain.
  *
- * A worker does it. When it takes too long the worker is left behind, with the job: it frees the
- * job should it ever come back. A worker has our memory and our descriptors but is a process of
- * its own, because a thread that waits for FUSE cannot be killed and a program does not end
- * before its last thread has. The number of workers that are left behind is bounded, for each
- * owner and in all; then jobs are refused at once.
+ * A worker does it. If it takes too long the worker is left behind, with the job, and frees the job
+ * if it ever comes back. A worker has our memory and our descriptors but is a process of its own,
+ * because a thread that waits for FUSE cannot be killed and a program does not end before its last
+ * thread has ended. So nobody can keep us from continuing, and nobody from ending.
  */
 #ifndef CT_BOUNDED_H
 #define CT_BOUNDED_H
@@ -20,28 +18,29 @@
 #define BOUNDED_OF_OWNER 4 /* workers left behind on behalf of one owner */
 #define BOUNDED_IN_ALL 32
 #define BOUNDED_LATE_NICE 10	  /* by how much nicer a worker is that was left behind */
-#define BOUNDED_NOBODY UINT32_MAX /* the owner is not known */
+#define BOUNDED_NOBODY UINT32_MAX /* for when the owner is not known */
 
-/* Allocated by malloc, as the first member of what the work needs. It must hold all that `run`
- * touches: nothing in it may be the caller's, who may be gone when it is used. */
+/* Allocated by malloc, as the first member of the struct that the work needs. That struct must
+ * hold all that `run` uses, because the caller may be gone by then. */
 struct bounded_job {
 	/* called by a worker, with all signals blocked; must not write messages */
 	void (*run)(struct bounded_job *);
 	/* called by a worker that was left behind: frees the job and what it holds */
 	void (*drop)(struct bounded_job *);
-	/* `drop` hands in what was done: to be left behind is not to be given up */
+	/* `drop` hands in the result: a job that was left behind is not given up */
 	bool later;
-	/* set with -ETIMEDOUT: its worker ended by a signal, in the middle of it. What it was doing is
-	 * not known, so the job is left as it is, and never freed. */
+	/* set with -ETIMEDOUT if a signal ended the worker in the middle of the job. What it was
+	 * doing is not known, so the job is left as it is, and never freed. */
 	bool crashed;
-	/* Bytes by which our memory may grow while it is run; 0: any number. Beyond it malloc() fails, only in this worker. What other threads take meanwhile counts, too. `measure` says how
-	 * much writable memory of its own this process has, as RLIMIT_DATA counts it; 0: that is not
-	 * known, and there is no limit. */
+	/* Bytes by which our memory may grow while the job runs; 0: no limit. Beyond it malloc()
+	 * fails, only in this worker. Memory that other threads take meanwhile counts, too.
+	 * `measure` says how much writable memory of its own this process has, as RLIMIT_DATA
+	 * counts it; 0: that is not known, and there is no limit. */
 	uint64_t (*measure)(void);
 	uint64_t grow_max;
-	int64_t grew;		  /* set when it is done, where there is such a limit */
-	bool no_memory;		  /* set with `crashed`: it called bounded_no_memory() */
-	struct bounded_job *next; /* of those that are left so; bounded.c's */
+	int64_t grew;		  /* set when the job is done, if there is such a limit */
+	bool no_memory;		  /* set with `crashed` if it called bounded_no_memory() */
+	struct bounded_job *next; /* the list of jobs that are left so; for bounded.c only */
 };
 
 /*
@@ -54,7 +53,7 @@ struct bounded_job {
  */
 int bounded_run(struct bounded_job *, uint32_t owner, unsigned int limit_ms);
 
-/* For a library that cannot go on when malloc() fails: ends the worker that runs a job. */
+/* For a library that cannot continue when malloc() fails: ends the worker that runs a job. */
 __attribute__((noreturn)) void bounded_no_memory(void);
 
 /* Ends the workers that wait for work. Those that are left behind stay: as they share our table
@@ -63,7 +62,7 @@ __attribute__((noreturn)) void bounded_no_memory(void);
 void bounded_close(void);
 
 struct bounded_counts {
-	uint64_t jobs;	   /* that were run or begun */
+	uint64_t jobs;	   /* jobs that were run or begun */
 	uint64_t left;	   /* jobs that were not done within their time, ever */
 	uint64_t refused;  /* jobs that were not begun, because of those */
 	uint64_t crashed;  /* workers that were ended by a signal, or had no memory */

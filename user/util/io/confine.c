@@ -112,7 +112,7 @@ static const int always[] = {
 	SYS_gettimeofday,
 	SYS_adjtimex,
 	SYS_setitimer,
-	/* itself and its threads */
+	/* the process itself and its threads */
 	SYS_getpid,
 	SYS_gettid,
 	SYS_getppid,
@@ -258,8 +258,8 @@ static void confine_make(struct program *p, unsigned what)
 	/* abort(3), and nobody else */
 	allow_if(p, SYS_tgkill, 0, ~0u, (uint32_t)getpid(), EPERM);
 	allow_if(p, SYS_prctl, 0, ~0u, PR_SET_NAME, EPERM);
-	/* is it a terminal, and how wide; two questions and no more: with others a terminal can
-	 * be made to type. */
+	/* whether it is a terminal, and how wide it is. No other requests are allowed: some can
+	 * put input into a terminal. */
 	confine_add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 4));
 	confine_add(p, ARG(1));
 	confine_add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, TCGETS, 1, 0));
@@ -284,7 +284,7 @@ void confine(unsigned what)
 		err = caps_no_new();
 	if (!err && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0))
 		err = -errno;
-	/* a sandbox around us may allow no filters: it has its own */
+	/* a sandbox around us may forbid filters; it has its own */
 	if (err)
 		msg_verb("privileges cannot be given up: %s", strerror(-err));
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * embed.h - files that become part of the program: the assembler puts their bytes in.
+ * embed.h - files that become part of the program: the assembler includes their bytes.
  *
- * EMBED(page, "a.html") declares page_begin[] and page_end[], for this file and those that declare
- * them too. The path is relative to where make runs.
+ * EMBED(page, "a.html") declares page_begin[] and page_end[], for this file and for others that
+ * declare them too. The path is relative to the folder where make runs.
  */
 #ifndef CT_EMBED_H
 #define CT_EMBED_H

@@ -5,10 +5,10 @@
 
 #include "../types.h"
 
-/* "exited with 1", "killed by SIGKILL", "killed by SIGSEGV (core dumped)", as strace has it; of
- * a wait(2) status. Returns buf. */
+/* Writes what a wait(2) status says, in strace's words: "exited with 1", "killed by SIGKILL",
+ * "killed by SIGSEGV (core dumped)". Returns buf. */
 const char *ended_text(int status, char *buf, size_t size);
-/* "SIGKILL"; of a signal without a name "signal 42". Returns buf. */
+/* Writes the name of a signal, "SIGKILL", or "signal 42" if it has none. Returns buf. */
 const char *ended_signal(int sig, char *buf, size_t size);
 
 #endif

@@ -22,8 +22,8 @@ struct loop {
 	int n;
 };
 
-/* Can libevent open what it needs? If it may not, it says so in words of its own, and may end the
- * program. */
+/* Whether libevent can open the descriptors that it needs. Without them it prints a message of
+ * its own, and may end the program. */
 static bool files_left(void)
 {
 	int fds[BASE_FILES], n = 0;

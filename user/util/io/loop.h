@@ -9,12 +9,12 @@ struct loop;
 struct loop_watch;
 typedef void (*loop_fn)(void *ctx);
 
-/* NULL and errno: no memory, or too few descriptors are left. */
+/* Returns NULL and sets errno if there is no memory, or if too few descriptors are left. */
 struct loop *loop_open(void);
 void loop_close(struct loop *);
 
 struct event_base;
-/* libevent's own: for what brings its own events, as an HTTP server. */
+/* Returns libevent's base, for code with events of its own, such as an HTTP server. */
 struct event_base *loop_base(struct loop *);
 
 /* Calls fn whenever fd is readable. NULL: no memory. */

@@ -34,7 +34,8 @@
 #define OUT_FILE_AGE_NS 1000000000ULL
 #define STALL_MS 1000
 #define GZIP_BUF (64 * 1024)
-/* it is written while it comes in: more takes twice the time for a tenth of the size */
+/* the data is compressed while it comes in: a higher level takes twice the time for a tenth of
+ * the size */
 #define GZIP_LEVEL 1
 
 struct out_gzip {
@@ -61,7 +62,7 @@ static int out_begin(struct out *o, const char *name)
 	return o->buf ? 0 : -ENOMEM;
 }
 
-/* Takes the descriptor, or -errno instead of one. */
+/* `fd` is the descriptor, or -errno instead of one. */
 static int use(struct out *o, int fd)
 {
 	int err = fd < 0 ? fd : 0;
@@ -98,7 +99,7 @@ static int open_stream(struct out *o, int fd)
 	return err;
 }
 
-/* waits: for a reader, if it is a pipe that nobody reads. */
+/* waits: whether to wait for a reader if the path is a pipe that nobody reads. */
 static int out_open_file(struct out *o, const char *path, bool append, bool waits)
 {
 	int err, fd, how = append ? O_APPEND : O_TRUNC;
@@ -342,7 +343,7 @@ void out_give_up(struct out *o, int err)
 
 static int close_behind(struct out *o)
 {
-	/* who has given up waits for nothing */
+	/* nobody waits for an output that was given up */
 	static const volatile int at_once = 2;
 	int err = behind_close(o->behind, o->error ? &at_once : o->stop, &o->written);
 
@@ -371,7 +372,7 @@ int out_close(struct out *o)
 	o->fd = -1;
 	if (!o->command)
 		return err;
-	/* how it ended says more than that it took no more */
+	/* how the command ended says more than that it took no more input */
 	ended = out_command_wait(o->command, o->stop, &o->status);
 	return ended && (!err || err == -EPIPE) ? ended : err;
 }
@@ -417,7 +418,7 @@ int out_report(const struct out *o, int err, const char *then)
 char *out_reserve(struct out *o, size_t n)
 {
 	if (n > OUT_RESERVE_MAX)
-		abort(); /* a caller's mistake, not input's */
+		abort(); /* a mistake of the caller, not of the input */
 	if (o->cap - o->len < n)
 		out_flush(o);
 	if (o->error)

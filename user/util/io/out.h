@@ -15,7 +15,7 @@ struct out {
 	char *buf;
 	size_t len, cap;
 	int fd;
-	int error;  /* -errno of the first failed write; 0 */
+	int error;  /* -errno of the first failed write; 0: none has failed */
 	bool owned; /* out_close() closes fd */
 	/* a regular file: no flush at out_sync() while the buffer is small and young */
 	bool is_file;
@@ -23,7 +23,7 @@ struct out {
 	uint64_t written;   /* bytes that reached fd */
 	uint64_t waited_ns; /* in writes */
 	uint64_t flushed_ns;
-	const char *name; /* for messages */
+	const char *name; /* name of the output, for messages */
 	pid_t command;	  /* the shell that reads what is written; 0: none does */
 	int status;	  /* of that shell, as wait(2) has it, once out_close() has said -ECHILD */
 	struct out_gzip *gzip;	  /* what is written is compressed; NULL: not */
@@ -47,38 +47,40 @@ int out_open_fd(struct out *, int fd, const char *name);
  * with `otherwise` below 0, as in the midst of a trace, nobody is waited for. The path is kept by pointer.
  * Returns 0, or -errno after one message. */
 int out_open_output(struct out *, const char *path, bool append, int otherwise);
-/* Does -o name a command? */
+/* Whether the value of -o names a command. */
 bool out_is_command(const char *path);
-/* From here on what is written is compressed, as gzip does it; added to a file it is read as one
- * with what is there. Returns 0 or -ENOMEM. */
+/* From this call on, what is written is compressed in gzip's format. If it is appended to a
+ * file, gzip reads both as one. Returns 0 or -ENOMEM. */
 int out_gzip(struct out *);
-/* Does the name end in .gz? */
+/* Whether the name ends in .gz. */
 bool out_is_gzip(const char *path);
-/* From here on a thread writes, and nobody waits for the reader but out_close(), or if BEHIND_MOST bytes
- * wait. Errors come later. Without a thread or memory it stays as it is. */
+/* From this call on, a thread writes, and only out_close() waits for the reader, or a writer if
+ * BEHIND_MOST bytes wait. Errors are reported later. If there is no thread or no memory, nothing
+ * changes. */
 void out_behind(struct out *);
-/* So much waits that nothing should be added until out_room_fd() is readable (-1: there is none), of
- * which out_room_seen() is told. */
+/* Whether so much waits that nothing should be added until out_room_fd() is readable (-1: there
+ * is no such descriptor); the caller then calls out_room_seen(). */
 bool out_full(const struct out *);
 int out_room_fd(const struct out *);
 void out_room_seen(struct out *);
-/* A whole text that is no part of what is written, as a message: behind what has been flushed. Only with
- * a thread. Any thread may call this. */
+/* Writes a whole text that is not part of the output, such as a message, after what has been
+ * flushed. Only with a thread. Any thread may call this. */
 void out_between(struct out *, const char *, size_t n);
-/* Bytes that have reached the descriptor so far. */
+/* Returns how many bytes have reached the descriptor so far. */
 uint64_t out_written(const struct out *);
-/* From here on everything is discarded, with this error. */
+/* From this call on, everything is discarded, with this error. */
 void out_give_up(struct out *, int err);
-/* Flushes and closes; a command is waited for. Returns the sticky error or that of close(2);
- * -ECHILD: the command failed; -EBUSY: it still runs, and `stop` asks not to wait for it. */
+/* Flushes and closes, and waits for the end of a command. Returns the sticky error or that of
+ * close(2); -ECHILD: the command failed; -EBUSY: it still runs, and `stop` asks not to wait for
+ * it. */
 int out_close(struct out *);
-/* What the result of out_close() means to the user: 0 if nothing went wrong, also for -EPIPE: a
- * reader that has seen enough, as head(1) has; else the error, after one message. `then`: what a
- * failed write ended, as "; tracing stopped"; "": nothing. */
+/* Says what the result of out_close() means to the user. Returns 0 if nothing went wrong, which
+ * includes -EPIPE (a reader such as head(1) has seen enough), else the error, after one message.
+ * `then`: what a failed write ended, as "; tracing stopped"; "": nothing. */
 int out_report(const struct out *, int err, const char *then);
 
-/* Room for n more bytes at the end of the buffer (n <= 64 KiB); never NULL: after an error the
- * bytes go nowhere. */
+/* Returns room for n more bytes at the end of the buffer (n <= 64 KiB). It is never NULL: after
+ * an error the bytes are discarded. */
 char *out_reserve(struct out *, size_t n);
 static inline void out_commit(struct out *o, size_t n)
 {
@@ -88,16 +90,18 @@ static inline void out_commit(struct out *o, size_t n)
 void out_mem(struct out *, const void *, size_t n);
 void out_str(struct out *, const char *);
 void out_char(struct out *, char);
-/* n bytes of a name or a path that a terminal may come to show: a '?' for what is no glyph there. */
+/* Writes n bytes of a name or a path that a terminal may show, with a '?' for each byte that is
+ * no glyph there. */
 void out_plain(struct out *, const char *, size_t n);
-void out_double(struct out *, double); /* as put_double() writes it */
+void out_double(struct out *, double); /* in the form of put_double() */
 void out_fmt(struct out *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* End of a batch: lines reach terminals and pipes now, files when the buffer is full or a second
- * old. Returns the sticky error. */
+/* Ends a batch: lines reach terminals and pipes now, and files when the buffer is full or a
+ * second old. Returns the sticky error. */
 int out_sync(struct out *);
-int out_flush(struct out *); /* now, in any case */
-/* How many characters a line of the terminal has; 0: it is none, or that is not known. */
+int out_flush(struct out *); /* the same for every kind of output, at once */
+/* Returns how many characters a line of the terminal has; 0 if it is no terminal, or if that is
+ * not known. */
 int out_columns(const struct out *);
 static inline int out_error(const struct out *o)
 {
@@ -115,9 +119,10 @@ static inline int out_error(const struct out *o)
  * *pid; or -errno.
  */
 int out_command_open(const char *command, pid_t *pid);
-/* Waits for its end; `stop` as out_wait() has it, may be NULL. 0: it ended well; -EPIPE: by a pipe of
- * its own, whose reader has seen enough; -ECHILD: by another signal or with a status that is not
- * 0, which is in *status, as wait(2) has it; -EBUSY: it still runs and `stop` says not to wait. */
+/* Waits for the end of the command; `stop` is as in out_wait() and may be NULL. Returns 0: it
+ * ended well; -EPIPE: a pipe of its own ended it, whose reader has seen enough; -ECHILD: another
+ * signal ended it, or its status is not 0; *status is that of wait(2); -EBUSY: it still runs and
+ * `stop` asks not to wait. */
 int out_command_wait(pid_t, const volatile int *stop, int *status);
 
 #endif

@@ -12,13 +12,14 @@
 #include "child.h"
 #include "out.h"
 
-#define LOOK_MS 100		      /* between two looks at `stop` */
-#define SHELL_SIGPIPE (128 + SIGPIPE) /* what a shell says of a command that a closed pipe ended */
+#define LOOK_MS 100 /* between two looks at `stop` */
+/* a shell's exit status for a command that a closed pipe ended */
+#define SHELL_SIGPIPE (128 + SIGPIPE)
 
 extern char **environ;
 
-/* Handlers of ours must not run in the command, and what we ignore is not what it shall ignore.
- * SIGHUP stays as it is: only nohup(1) ignores it. */
+/* Our handlers must not run in the command, and it shall not ignore what we ignore. SIGHUP stays
+ * as it is: only nohup(1) ignores it. */
 static void set_signals(void)
 {
 	struct sigaction sa = { .sa_handler = SIG_DFL };
@@ -34,7 +35,7 @@ static void set_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* In the child: system calls only. */
+/* This runs in the child, where only system calls are allowed. */
 static void __attribute__((noreturn)) child(char *const argv[], int in)
 {
 	set_signals();

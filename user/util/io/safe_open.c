@@ -26,10 +26,10 @@
 #include "../self/caps.h"
 #include "safe_open.h"
 
-#define LINKS_MAX 40	/* as the kernel has it */
+#define LINKS_MAX 40	/* the kernel's own limit */
 #define PARENTS_MAX 256 /* folders above one */
-#define TRIES 100	/* to make what others make or remove at the same time */
-#define RANDOM_LEN 6	/* of a name that nobody else has */
+#define TRIES 100 /* attempts, because others may make or remove the same name at the same time */
+#define RANDOM_LEN 6 /* of a name that nobody else has */
 
 /* ---- sudo's user ---- */
 
@@ -49,7 +49,8 @@ static bool id_of(const char *name, uint32_t *id)
 	return true;
 }
 
-/* Who called sudo. false: nobody did, or root, or this process is not root. */
+/* Finds the user who called sudo. Returns false if nobody did, if it was root, or if this
+ * process is not root. */
 static bool sudo_user(struct owner *u)
 {
 	return !getuid() && !geteuid() && id_of("SUDO_UID", &u->uid) && id_of("SUDO_GID", &u->gid);
@@ -62,7 +63,7 @@ uint64_t safe_open_caps(void)
 	return sudo_user(&u) ? CAPS_BIT(CAP_CHOWN) : 0;
 }
 
-/* Has the folder an access list, or can that not be known? */
+/* Whether the folder has an access list, or whether that cannot be known. */
 static bool has_list(int dir)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -74,7 +75,7 @@ static bool has_list(int dir)
 	return !no;
 }
 
-/* Has the user these rights (S_IROTH and so on) to the folder? */
+/* Whether the user has these rights (S_IROTH and so on) to the folder. */
 static bool may(const struct owner *u, int dir, mode_t rights)
 {
 	mode_t have;
@@ -87,11 +88,11 @@ static bool may(const struct owner *u, int dir, mode_t rights)
 	else if (st.st_gid == u->gid)
 		have = st.st_mode >> 3;
 	else
-		have = st.st_mode & st.st_mode >> 3; /* he may be of its group too */
+		have = st.st_mode & st.st_mode >> 3; /* the user may belong to its group, too */
 	return (have & rights) == rights && (st.st_uid == u->uid || !has_list(dir));
 }
 
-/* May the user go to the folder from the root? */
+/* Whether the user may reach the folder from the root. */
 static bool may_reach(const struct owner *u, int dir)
 {
 	struct stat st, above;
@@ -115,7 +116,7 @@ static bool may_reach(const struct owner *u, int dir)
 
 /* What is asked for, for all names of the path. */
 struct want {
-	const char *path, *said; /* said: for a message */
+	const char *path, *said; /* path, for a message */
 	int flags;
 	mode_t mode;
 	bool folder;		  /* is made, and not opened */
@@ -123,7 +124,7 @@ struct want {
 	struct safe_place *place; /* what is wanted, instead of a descriptor; NULL: is not */
 };
 
-/* May the user put a file into the folder, where another one is or was? */
+/* Whether the user may put a file into the folder, where another one is or was. */
 static bool may_put(const struct owner *u, int dir, const struct stat *old)
 {
 	struct stat st;
@@ -133,7 +134,8 @@ static bool may_put(const struct owner *u, int dir, const struct stat *old)
 	return !old || !(st.st_mode & S_ISVTX) || old->st_uid == u->uid || st.st_uid == u->uid;
 }
 
-/* Gives what this process has just made in the folder to sudo's user, or says once how he gets it. */
+/* Gives a file that this process has just made in the folder to sudo's user, or says once how
+ * the user gets it. */
 static void give(int dir, int fd, const struct want *w)
 {
 	static bool said;
@@ -156,7 +158,7 @@ static void give(int dir, int fd, const struct want *w)
 
 /* ---- opening ---- */
 
-/* Can it be a file that we have given to sudo's user? */
+/* Whether it can be a file that we have given to sudo's user. */
 static bool given(const struct stat *st)
 {
 	struct owner u;
@@ -164,7 +166,7 @@ static bool given(const struct stat *st)
 	return S_ISREG(st->st_mode) && sudo_user(&u) && st->st_uid == u.uid;
 }
 
-/* Is it somebody else's, in a folder where anybody may put things? */
+/* Whether it belongs to somebody else, in a folder where everybody may put files. */
 static bool foreign(const struct stat *dir, const struct stat *st)
 {
 	if ((dir->st_mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH))
@@ -189,7 +191,7 @@ static int open_last(int dir, const char *name, int flags, mode_t mode, const st
 
 	if (err)
 		return err;
-	/* it may be another one than was looked at */
+	/* it may be another file than the one that was examined */
 	if (fstat(fd, &st) < 0)
 		err = -errno;
 	else if (foreign(dir_st, &st))
@@ -201,7 +203,8 @@ static int open_last(int dir, const char *name, int flags, mode_t mode, const st
 	return err ? err : fd;
 }
 
-/* Is it the folder that we have made? Another one that is ours and empty would do as well. */
+/* Whether it is the folder that we have made. Another one that is ours and empty would do as
+ * well. */
 static bool is_new_folder(int fd)
 {
 	DIR *d = fdopendir(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -215,7 +218,8 @@ static bool is_new_folder(int fd)
 	return n == 2 && !fstat(fd, &st) && st.st_uid == geteuid();
 }
 
-/* Makes what is not there. Returns its descriptor, or -errno; -EEXIST: somebody else was quicker. */
+/* Makes the file or folder that is not there. Returns its descriptor, or -errno; -EEXIST:
+ * another program was quicker. */
 static int make_last(int dir, const char *name, const struct want *w)
 {
 	int fd;
@@ -416,7 +420,7 @@ int safe_place_open(const struct safe_place *p, const char *said, const struct s
 	return fd;
 }
 
-/* Six letters of chance. */
+/* Writes six random letters. */
 static int put_random(char *at)
 {
 	static const char letters[] = "0123456789abcdefghijklmnopqrstuv";
@@ -453,8 +457,19 @@ int safe_place_new(const struct safe_place *p, struct safe_place *made, bool fol
 	return fd;
 }
 
+/* Is it something that no rename may touch? */
+static bool stays(int dir, const char *name)
+{
+	struct stat st;
+
+	return !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && !S_ISREG(st.st_mode) &&
+	       !S_ISDIR(st.st_mode);
+}
+
 int safe_place_rename(const struct safe_place *from, const char *name)
 {
+	if (stays(from->dir, from->name) || stays(from->dir, name))
+		return -EEXIST;
 	return renameat(from->dir, from->name, from->dir, name) < 0 ? -errno : 0;
 }
 

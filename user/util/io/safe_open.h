@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* safe_open.h - opens a file for writing without being led elsewhere by another user, and gives
- * what is new to the user who called sudo. */
+/* safe_open.h - opens a file for writing so that another user cannot redirect it, and gives new
+ * files to the user who called sudo. */
 #ifndef CT_SAFE_OPEN_H
 #define CT_SAFE_OPEN_H
 
@@ -25,18 +25,18 @@
 int safe_open(const char *path, int flags, mode_t mode);
 
 /*
- * Where a path leads: a folder, by its descriptor, and a name in it. What is looked at, renamed,
- * made and opened by it is in that folder, whatever becomes of the path meanwhile. Links are followed
- * as above, the last one too; if one is put there later, it is not followed any more.
+ * Where a path leads: a folder, by its descriptor, and a name in it. All that is done with this
+ * struct concerns that folder, even if the path leads elsewhere later. Links are followed as above,
+ * the last one too; a link that is put there later is not followed.
  */
 struct safe_place {
 	int dir; /* of O_PATH; below 0: none */
 	char name[NAME_MAX + 1];
 };
-/* Returns 0, whether something is there or not, or -errno; -ENXIO: the path leads to what has no
- * name, as /dev/stdout may. */
+/* Returns 0, whether the name exists or not, or -errno; -ENXIO: the path leads to something
+ * without a name, as /dev/stdout may. */
 int safe_place_find(struct safe_place *, const char *path);
-/* What is there: 0, or -errno; -ENOENT: nothing is. */
+/* Says what is there. Returns 0 or -errno; -ENOENT: nothing is there. */
 int safe_place_look(const struct safe_place *, struct stat *);
 /* As safe_open(). `said`: the path, for a message. `old`: the file takes the place of another one,
  * which was renamed or will be: in a folder as /tmp it belongs to sudo's user only if that one did.
@@ -48,10 +48,12 @@ int safe_place_open(const struct safe_place *, const char *said, const struct st
  * other, or -errno. */
 int safe_place_new(const struct safe_place *, struct safe_place *made, bool folder,
 		   const char *said, const struct stat *old);
-/* Gives it another name in its folder; what has that name is no more. Returns 0 or -errno. */
+/* Renames it in its folder; a file that has the name is replaced. Only a regular file or a folder is
+ * moved, and only to a name that one of them has, or none: a device, a pipe or a link stays where it
+ * is. Returns 0 or -errno; -EEXIST: one of these is concerned. */
 int safe_place_rename(const struct safe_place *, const char *name);
 void safe_place_close(struct safe_place *);
-/* The capability that this needs; 0: nobody has called sudo. */
+/* Returns the capability that this needs; 0 if nobody has called sudo. */
 uint64_t safe_open_caps(void);
 
 #endif

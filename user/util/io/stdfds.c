@@ -10,7 +10,7 @@ void stdfds_fill(void)
 	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
 		if (fcntl(fd, F_GETFD) >= 0)
 			continue;
-		/* it gets the lowest number that is free, which is this one */
+		/* it gets the lowest free number, which is this one */
 		if (open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC) < 0)
 			return;
 	}

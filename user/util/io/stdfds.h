@@ -3,9 +3,9 @@
 #ifndef CT_STDFDS_H
 #define CT_STDFDS_H
 
-/* Fills what is closed with a descriptor that can neither be read from nor written to, and that
- * no program that is started gets: no file that is opened later takes its number, and messages
- * do not end up in it. Before anything is opened. */
+/* Opens a descriptor in the place of each of them that is closed. It can neither be read from
+ * nor written to, and programs that are started do not get it. So no file that is opened later
+ * gets its number, and messages do not end up in such a file. Call it before anything is opened. */
 void stdfds_fill(void);
 
 #endif

@@ -30,7 +30,7 @@ int option_unknown(const char *name, const char *val, const char *const *words)
 	struct parse_nearest near = { .n = 0 };
 	char known[256], nearest[256];
 
-	/* everything is near to a letter or two */
+	/* any word is near to one or two letters */
 	for (int i = 0; words[i] && strlen(val) > 2; i++)
 		parse_nearest_add(&near, val, words[i]);
 	msg_error("%s: '%s' is not one of %s%s", name, val,
@@ -49,7 +49,7 @@ static const struct unit sizes[] = {
 	{ 1ULL << 30, "GiB" }, { 1ULL << 20, "MiB" }, { 1ULL << 10, "KiB" }, { 1, "" }, { 0, NULL }
 };
 
-/* A bound, in the largest unit that it is a multiple of. Returns buf. */
+/* Writes a bound in the largest unit of which it is a multiple. Returns buf. */
 static const char *bound(const struct option_type *t, uint64_t v, char *buf, size_t size)
 {
 	const struct unit *u = t->kind == OPTION_DURATION ? times
@@ -77,7 +77,7 @@ static const char *range(const struct option_type *t, char *buf, size_t size)
 	return buf;
 }
 
-/* A value that its type does not have. */
+/* Reports a value that its type does not have. */
 static int wrong(const struct option_type *t, const char *name, const char *val)
 {
 	char least[32], most[32], text[80] = "";

@@ -18,9 +18,9 @@
 #include "../types.h"
 
 enum option_kind {
-	OPTION_HEADING, /* no option: a line of --help */
+	OPTION_HEADING, /* not an option: a line of --help */
 	OPTION_FLAG,	/* takes no value: a bool */
-	OPTION_TIMES,	/* takes no value: an int, how often it was given */
+	OPTION_TIMES,	/* takes no value: an int that counts how often it was given */
 	OPTION_CONST,	/* takes no value: the member becomes `value` */
 	OPTION_TEXT,	/* const char *, not empty, or what `check` allows */
 	OPTION_TEXTS,	/* repeatable: const char **, NULL-terminated; the values are not copied */
@@ -30,7 +30,7 @@ enum option_kind {
 	OPTION_ENUM, /* one of `words`: `value` and the word's index */
 	OPTION_WORD, /* one of `words`: const char * */
 	OPTION_LIST, /* of `words`, separated by commas: the bits 1 << index */
-	OPTION_OTHER /* as `set` has it */
+	OPTION_OTHER /* `set` handles it */
 };
 
 /* What the shells complete beside `words`, and what the name of the value says (FILE, PID...). */
@@ -44,29 +44,30 @@ enum option_offer {
 
 struct option_type {
 	enum option_kind kind;
-	unsigned short at, width; /* of the member */
+	unsigned short at, width; /* offset of the member in its struct */
 	/* The least and the largest value; they are part of the message where the value is
 	 * another. A DURATION is in nanoseconds, `value` those of a number without a unit; 0: it
 	 * needs one. */
 	uint64_t min, max, value;
-	/* For the message: "--runs: 'x' is no number of WHAT; give 1 to 1000", "'x' is no WHAT
-	 * from 100us to 1h; HOW". */
+	/* Words for the message: "--runs: 'x' is no number of WHAT; give 1 to 1000", "'x' is no
+	 * WHAT from 100us to 1h; HOW". */
 	const char *what, *how;
 	const char *const *words; /* NULL-terminated */
-	const char *alone;	  /* the value may be left out: this is meant then */
-	const char *every;	  /* of a LIST: a word that means all words; NULL: there is none */
+	const char *
+		alone; /* the value may be left out, and this one is used then; NULL: it is needed */
+	const char *every; /* of a LIST: a word that means all words; NULL: there is none */
 	/* Both return 0, or -EINVAL after one message. `name` is the option as it was given. */
 	int (*check)(const char *name, const char *val);
 	int (*set)(void *options, const char *name, const char *val);
 	enum option_offer offer;
 };
 
-/* What an option needs beside it, or what it must not stand beside. */
+/* Which other options an option needs, or excludes. */
 struct option_rule {
 	/* Names of options, separated by blanks: one of them must be given; excludes: none of
 	 * them may be. CMD is a program to start, FILE a recording, format:NAME an output. */
 	const char *needs, *excludes;
-	const char *text; /* the message; NULL: one that is made of the names */
+	const char *text; /* the message; NULL: a message is made of the names */
 };
 
 struct option_row {
@@ -108,7 +109,7 @@ struct option_set {
 	{                         \
 		__VA_ARGS__, NULL \
 	}
-#define OPTION_MAX ((uint64_t)INT64_MAX) /* of a bound: none */
+#define OPTION_MAX ((uint64_t)INT64_MAX) /* as a bound: there is none */
 
 #define HEADING()                      \
 	{                              \
@@ -208,18 +209,19 @@ struct option_set {
 	}
 
 /*
- * Puts the value into its member; val NULL: none was given. Returns 0, or -EINVAL after one
+ * Puts the value into its member; val is NULL if none was given. Returns 0, or -EINVAL after one
  * message. Strings are kept by pointer.
  */
 int option_set(const struct option_row *, void *options, const char *name, const char *val);
-/* The options of a set before any is given: zeros and defaults. options has set->size bytes. */
+/* Fills in the options of a set as they are before any is given: zeros and defaults. `options`
+ * has set->size bytes. */
 void option_defaults(const struct option_set *, void *options);
-/* Frees what TEXTS hold. */
+/* Frees the memory of options of type TEXTS. */
 void option_free(const struct option_set *, void *options);
 
 /* "table, json or csv"; returns buf. */
 const char *option_words(const char *const *words, char *buf, size_t size);
-/* -EINVAL after the message that the word is not one of these, with the nearest of them. */
+/* Prints that the word is not one of these, with those that are nearest to it. Returns -EINVAL. */
 int option_unknown(const char *name, const char *val, const char *const *words);
 
 #endif

@@ -60,7 +60,7 @@ int caps_keep(uint64_t keep)
 		s.half[i].permitted &= word;
 		s.half[i].inheritable &= word;
 	}
-	/* the kernel takes out of the ambient set what the others have not */
+	/* the kernel removes from the ambient set what the other sets do not have */
 	return err ? err : set(&s);
 }
 

@@ -21,12 +21,15 @@
 #define CAPS_BIT(cap) (1ULL << (cap))
 
 uint64_t caps_effective(void);
-/* Makes one of the permitted capabilities effective, or not for now. Returns 0 or -errno. */
+/* Makes one of the permitted capabilities effective (on), or for a while not effective. Returns
+ * 0 or -errno. */
 int caps_set(int cap, bool effective);
-/* Gives up all capabilities that are not in the set, for good, the inheritable and ambient ones
- * too. Threads keep their own: to be called before there are others. Returns 0 or -errno. */
+/* Gives up all capabilities that are not in the set, for good, in the inheritable and ambient
+ * sets too. Each thread has its own, so call it before there are other threads. Returns 0 or
+ * -errno. */
 int caps_keep(uint64_t set);
-/* No program that is executed from here on gets more than this process has. Returns 0 or -errno. */
+/* After this call, no program that is executed gets more privileges than this process has.
+ * Returns 0 or -errno. */
 int caps_no_new(void);
 
 #endif

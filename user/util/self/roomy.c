@@ -10,7 +10,7 @@
 
 #include "roomy.h"
 
-#define GUARD_BYTES (64u << 10) /* pages of any size */
+#define GUARD_BYTES (64u << 10) /* a multiple of every page size */
 
 static struct {
 	int (*fn)(int argc, char **argv);
@@ -44,7 +44,7 @@ int roomy_run(int (*fn)(int argc, char **argv), int argc, char **argv)
 		return fn(argc, argv);
 	stack = mmap(NULL, GUARD_BYTES + ROOMY_BYTES, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-	/* what runs over the end is to fault, as it does on the kernel's stack */
+	/* code that runs past the end must fault, as at the end of the stack that the kernel made */
 	if (stack == MAP_FAILED || mprotect(stack, GUARD_BYTES, PROT_NONE) || getcontext(&there))
 		return fn(argc, argv);
 	threads_too();

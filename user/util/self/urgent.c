@@ -12,8 +12,8 @@
 #define URGENT (-15)
 #define LIMIT_OF(nice) ((rlim_t)(20 - (nice))) /* in RLIMIT_NICE */
 
-static int usual;	     /* valid while, and after, it was urgent */
-static _Atomic bool changed; /* it has been urgent */
+static int usual;	     /* valid from the first urgent_begin() on */
+static _Atomic bool changed; /* urgent_begin() has been called */
 static _Atomic bool urgent;
 
 static int set_all(int nice)
@@ -33,7 +33,7 @@ static int set_all(int nice)
 	return err;
 }
 
-/* The limit is the whole process's, and its children would have it: it stays as it was. */
+/* The limit belongs to the whole process, and its children would inherit it: it stays as it was. */
 void urgent_begin(void)
 {
 	struct rlimit was, more;

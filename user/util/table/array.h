@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * array.h - arrays that grow while items are added. An array that takes one item at a time needs
- * no number of how much room it has: there is room for FIRST items, then for twice as many
- * whenever the number of items is a power of two. Knows no domain.
+ * array.h - arrays that grow while items are added. An array to which single items are added needs
+ * no variable for its capacity: there is room for FIRST items, and for twice as many whenever the
+ * number of items reaches a power of two. Knows no domain.
  */
 #ifndef CT_ARRAY_H
 #define CT_ARRAY_H
@@ -16,18 +16,18 @@
 bool array_double(void *list, size_t n, size_t size);
 bool array_widen(void *list, size_t *room, size_t want, size_t size);
 
-/* May there be no room behind n items? */
+/* Whether there may be no room after n items. */
 #define array_full(n) (!((n) & ((n)-1)) && (!(n) || (n) >= ARRAY_FIRST))
 
-/* Makes room for one item behind the n that `list` has. False: no memory, and the list is as it
- * was. All items must have been added through this or array_add(). */
+/* Makes room for one item after the n that `list` has. Returns false if there is no memory; the
+ * list is then as it was. All items must have been added through this or array_add(). */
 #define array_room(list, n) (!array_full(n) || array_double(&(list), (size_t)(n), sizeof(*(list))))
 
-/* A new item, zeroed, behind the n that `list` has, and counts it. NULL: no memory. */
+/* Adds a zeroed item after the n that `list` has, and returns it; NULL if there is no memory. */
 #define array_add(list, n) (array_room(list, n) ? memset(&(list)[(n)++], 0, sizeof(*(list))) : NULL)
 
-/* Of n items in order those come first for which a condition of `item`, a pointer, holds: how many these
- * are. The last of them is at one less, if there is any. */
+/* Of n sorted items, those for which a condition holds come first: computes how many these are.
+ * In the condition `item` points to an item. The last of them is at one less, if there is any. */
 #define array_before(list, n, item, condition)                                       \
 	({                                                                           \
 		size_t array_low = 0, array_high = (size_t)(n);                      \
@@ -42,8 +42,8 @@ bool array_widen(void *list, size_t *room, size_t want, size_t size);
 		array_low;                                                           \
 	})
 
-/* Makes room for `want` items; `room`, a size_t, is how many there is room for. False: no memory,
- * and all is as it was. */
+/* Makes room for `want` items; `room`, a size_t, is for how many there is room. Returns false if
+ * there is no memory; everything is then as it was. */
 #define array_fit(list, room, want) \
 	((size_t)(want) <= (room) || array_widen(&(list), &(room), (want), sizeof(*(list))))
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * chains.h - a hash of things that stay where they are: each begins with a link, and the code that makes the things compares and frees them. What may move lies better in a hash map (hash_map.h). Knows no
- * domain.
+ * chains.h - a hash table of structs that never move: each begins with a link, and the code that
+ * makes them compares and frees them. For structs that may move, a hash map is better (hash_map.h).
+ * Knows no domain.
  */
 #ifndef CT_CHAINS_H
 #define CT_CHAINS_H
@@ -9,11 +10,11 @@
 #include "../types.h"
 
 struct chain_link {
-	struct chain_link *next; /* in its chain */
+	struct chain_link *next; /* the next one in its chain */
 	uint64_t hash;
 };
 
-/* All zero: empty. */
+/* A zeroed table is empty. */
 struct chains {
 	size_t n;
 	/* the rest is its own */
@@ -21,12 +22,12 @@ struct chains {
 	struct chain_link **chains;
 };
 
-/* Frees the table, not what is in it. */
+/* Frees the table, but not the structs in it. */
 void chains_close(struct chains *);
-/* Adds a thing at the end of its chain. Returns 0 or -ENOMEM, the latter only when it is the first
- * one: later the chains only get longer where there is no memory. */
+/* Adds a struct at the end of its chain. Returns 0, or -ENOMEM, which is possible only for the
+ * first one: later, if there is no memory, the chains just get longer. */
 int chains_add(struct chains *, struct chain_link *, uint64_t hash);
-/* Takes a thing out, which must be in. The caller frees it. */
+/* Removes a struct, which must be in the table. The caller frees it. */
 void chains_remove(struct chains *, struct chain_link *);
 
 static inline struct chain_link *chain_same(struct chain_link *at, uint64_t hash)
@@ -36,19 +37,20 @@ static inline struct chain_link *chain_same(struct chain_link *at, uint64_t hash
 	return at;
 }
 
-/* The first thing with this hash; NULL: there is none. */
+/* Returns the first struct with this hash; NULL if there is none. */
 static inline struct chain_link *chains_find(const struct chains *c, uint64_t hash)
 {
 	return c->nchains ? chain_same(c->chains[hash & (c->nchains - 1)], hash) : NULL;
 }
 
-/* The next thing with the same hash. */
+/* Returns the next struct with the same hash; NULL if there is none. */
 static inline struct chain_link *chains_again(const struct chain_link *at)
 {
 	return chain_same(at->next, at->hash);
 }
 
-/* The first thing in or after chain number `from`, which becomes the number of its chain. */
+/* Returns the first struct in or after chain number `from`, which becomes the number of its
+ * chain. */
 static inline struct chain_link *chains_from(const struct chains *c, size_t *from)
 {
 	while (*from < c->nchains && !c->chains[*from])
@@ -56,7 +58,7 @@ static inline struct chain_link *chains_from(const struct chains *c, size_t *fro
 	return *from < c->nchains ? c->chains[*from] : NULL;
 }
 
-/* The next thing of a walk through all. */
+/* Returns the next struct of a walk through all. */
 static inline struct chain_link *chains_next(const struct chains *c, struct chain_link *next,
 					     size_t *at)
 {
@@ -66,8 +68,8 @@ static inline struct chain_link *chains_next(const struct chains *c, struct chai
 	return chains_from(c, at);
 }
 
-/* Each thing, as a link: the one that is looked at may be taken out and freed, no other one, and
- * none may be added. */
+/* Visits each struct, as a link. The body may remove and free the one that it looks at, but no
+ * other, and may add none. */
 #define chains_each(c, link)                                                 \
 	for (struct {                                                        \
 		     size_t at;                                              \

@@ -37,7 +37,7 @@ void *hash_map_find(const struct hash_map *k, const void *key)
 	return hash_map_look_for(k, key, k->key_size);
 }
 
-/* Room for one more; at most half of the buckets are taken. */
+/* Makes room for one more; at most half of the buckets are used. */
 static bool hash_map_grow(struct hash_map *k)
 {
 	size_t room = k->room ? k->room + k->room / 2 : FIRST,
@@ -110,7 +110,7 @@ void hash_map_remove(struct hash_map *k, void *item)
 	for (at = (at + 1) & mask; k->buckets[at]; at = (at + 1) & mask) {
 		size_t home = hash_map_hash(hash_map_at(k, k->buckets[at] - 1), k->key_size) & mask;
 
-		/* it may move to the hole if that does not lie before its home */
+		/* it may move to the hole if the hole is not before its home bucket */
 		if (((at - home) & mask) < ((at - hole) & mask))
 			continue;
 		k->buckets[hole] = k->buckets[at];

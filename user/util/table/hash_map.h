@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hash_map.h - a hash map of structs of one size, which are found by the bytes that they begin with: an array
- * without holes, and a hash of indices into it. Knows no domain.
+ * hash_map.h - a hash map of structs of one size; the bytes with which a struct begins are its key.
+ * It has an array without holes, and a hash table of indices into it. Knows no domain.
  */
 #ifndef CT_HASHMAP_H
 #define CT_HASHMAP_H
@@ -13,7 +13,7 @@
 #include "../types.h"
 
 struct hash_map {
-	char *items; /* n of them; they move when one is added or removed */
+	char *items; /* n structs; they move when one is added or removed */
 	size_t n;
 	/* the rest is its own */
 	size_t size, key_size, max, room;
@@ -21,8 +21,8 @@ struct hash_map {
 	size_t nbuckets;
 };
 
-/* Items of `size` bytes, zeroed, that begin with `key_size` bytes of key (no padding in them);
- * at most `max`. */
+/* Opens a map of at most `max` items. An item has `size` bytes, is zeroed when it is made, and
+ * begins with `key_size` bytes of key, which contain no padding. */
 void hash_map_open(struct hash_map *, size_t size, size_t key_size, size_t max);
 /* The same of a struct whose key ends with this member. */
 #define hash_map_open_of(k, type, last, max) \
@@ -32,19 +32,20 @@ static inline void *hash_map_at(const struct hash_map *k, size_t i)
 {
 	return k->items + i * k->size;
 }
-/* NULL: not there. */
+/* Returns NULL if the key is not there. */
 void *hash_map_find(const struct hash_map *, const void *key);
-/* The item, made if it is not there: *made says so. NULL: it is full, or there is no memory; then
- * *made is false. */
+/* Returns the item, and makes it if it is not there: then *made is true. Returns NULL if the map
+ * is full or there is no memory; then *made is false. */
 void *hash_map_get(struct hash_map *, const void *key, bool *made);
-/* Takes an item out; the last one moves to its place. */
+/* Removes an item; the last one moves to its place. */
 void hash_map_remove(struct hash_map *, void *item);
-/* Takes all out. The room stays. */
+/* Removes all items, and keeps the memory. */
 void hash_map_clear(struct hash_map *);
-/* Bytes that it takes. */
+/* Returns how many bytes of memory the map uses. */
 size_t hash_map_bytes(const struct hash_map *);
 
-/* Each item, from the last one to the first: the one that is looked at may be taken out. */
+/* Visits each item, from the last one to the first. The body may remove the one that it looks
+ * at. */
 #define hash_map_each(k, item)           \
 	for (size_t hash_map_i = (k)->n; \
 	     hash_map_i && ((item) = hash_map_at((k), hash_map_i - 1), true); hash_map_i--)

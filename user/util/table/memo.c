@@ -124,7 +124,7 @@ void memo_forget(struct memo *m, bool (*old)(void *ctx, uint64_t value), void *c
 	m->buckets = calloc(n, sizeof(*m->buckets));
 	m->used = 0;
 	if (!m->buckets)
-		m->nbuckets = 0; /* everything, then */
+		m->nbuckets = 0; /* without memory all values are forgotten */
 	for (uint32_t i = 0; m->buckets && i < n; i++)
 		if (from[i].key.a && !old(ctx, from[i].value)) {
 			*memo_bucket_of(m->buckets, n, from[i].key) = from[i];

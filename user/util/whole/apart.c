@@ -20,7 +20,7 @@
 static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
 
 struct apart_shared {
-	atomic_bool cut; /* what the function says */
+	atomic_bool cut; /* the result of the function */
 };
 
 static bool one_waits(const struct apart *a)
@@ -45,13 +45,13 @@ int apart_open(struct apart *a)
 		return -errno;
 	sigemptyset(&a->ours);
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-		/* nohup(1) ignores it for all that comes after */
+		/* after nohup(1) it is ignored */
 		if (ends[i] == SIGHUP && !sigaction(SIGHUP, NULL, &old) &&
 		    old.sa_handler == SIG_IGN)
 			continue;
 		sigaddset(&a->ours, ends[i]);
 	}
-	/* where it is ignored, no child can be waited for */
+	/* while it is ignored, no child can be waited for */
 	signal(SIGCHLD, SIG_DFL);
 	sigaddset(&a->ours, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &a->ours, &a->mask);
@@ -66,7 +66,7 @@ static void child(const struct apart *a, int go, apart_fn *fn, void *ctx)
 	int status;
 	char byte;
 
-	/* whoever ends our parent ends this trace */
+	/* the end of our parent ends this trace */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (read(go, &byte, 1) != 1)
 		_exit(1);

@@ -13,20 +13,21 @@
 #include "../types.h"
 
 struct apart {
-	sigset_t mask; /* as it was */
-	sigset_t ours; /* the signals that are taken one by one */
+	sigset_t mask; /* the signal mask as it was */
+	sigset_t ours; /* the signals that are handled one by one */
 	struct apart_shared *shared;
 };
 
-/* What the function returns is the exit status; *cut: a signal that only its process got ended it before its time. */
+/* The function's result is the exit status; *cut: a signal that only its process got ended it
+ * early. */
 typedef int apart_fn(void *ctx, bool *cut);
 
-/* Needs a process with a single thread. Returns 0 or -errno. Signals wait from here on until
- * apart_close(), where those that nobody took do what they would have done. */
+/* Needs a process with a single thread. Returns 0 or -errno. From this call on, signals wait
+ * until apart_close(), where those that nobody has handled have their usual effect. */
 int apart_open(struct apart *);
-/* Returns the exit status, 128 + the signal if one ended the process, or -errno if no process could be
- * made. *cut: a signal came meanwhile, whatever the function made of it, or before: then nothing of it
- * has run. */
+/* Returns the exit status, 128 + the signal if one ended the process, or -errno if no process
+ * could be made. *cut: a signal came meanwhile, whatever the function did with it; or it came
+ * before, and then the function has not run. */
 int apart_run(struct apart *, apart_fn *, void *ctx, bool *cut);
 void apart_close(struct apart *);
 

@@ -13,7 +13,7 @@
 
 #include "../io/safe_open.h"
 
-#define FILES_MAX 2 /* that can be there: what is written, and what it takes the place of */
+#define FILES_MAX 2 /* the file that is written, and the one that it replaces */
 
 /* What the watcher gets of a file that is being written. */
 struct watched_file {
@@ -25,7 +25,7 @@ struct watched_file {
 
 static int teller = -1; /* of the watcher that there is */
 
-/* The watcher's whole life. */
+/* All that the watcher does. */
 static void watch(int fd, struct safe_place *place)
 {
 	static const int deaf[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP };
@@ -63,7 +63,7 @@ void unfinished_open(struct unfinished *u, const char *path)
 	int fds[2];
 
 	*u = (struct unfinished){ .fd = -1, .watcher = -1 };
-	/* who opens it will say what is wrong with it */
+	/* the code that opens it will say what is wrong with it */
 	if (safe_place_find(&place, path))
 		return;
 	if (pipe2(fds, O_CLOEXEC)) {

@@ -42,13 +42,16 @@ enum why_kind {
 	WHY_NOT_LAUNCHED, /* the launch was not seen */
 	WHY_NOT_TRACED,	  /* the thread was not */
 	WHY_LOST,	  /* records are missing */
+	WHY_OTHER_DEVICE, /* its stream waited for work of another device */
+	WHY_GRAPH,	  /* between the nodes of a graph */
+	WHY_WORK,	  /* the device works: of the critical path and of steps, not of gaps */
 	WHY_KINDS
 };
 const char *why_word(enum why_kind);
 /* Is time with this cause explained? */
 static inline bool why_known(enum why_kind k)
 {
-	return k < WHY_NOT_LAUNCHED;
+	return k < WHY_NOT_LAUNCHED || k > WHY_LOST;
 }
 
 struct why_cause {
@@ -63,6 +66,27 @@ struct why_cause {
 	char comm[CT_COMM_LEN];
 };
 
+#define WHY_SLOW 3 /* steps that are shown beside those of median length */
+#define WHY_MORE 3 /* what each of them had more of */
+struct why_slow {
+	uint64_t number, start_ns, ns;
+	uint64_t more_ns; /* than the median */
+	struct why_more {
+		enum why_kind kind;
+		const char *text;
+		uint64_t ns;
+	} more[WHY_MORE]; /* the most first */
+	size_t nmore;
+};
+/* The steps of the process (sums/steps.h). */
+struct why_steps {
+	size_t n;	 /* 0: none were found */
+	const char *how; /* "launches" */
+	uint64_t median_ns, mean_ns;
+	struct why_slow slow[WHY_SLOW]; /* the slowest first */
+	size_t nslow;
+};
+
 /* A device, or, without device work, a thread that launches. */
 struct why_part {
 	bool is_device;
@@ -74,13 +98,22 @@ struct why_part {
 	uint64_t known_ns;	  /* of idle_ns */
 	struct why_cause *causes; /* the longest first; they add up to idle_ns */
 	size_t ncauses;
+	/* The critical path: what came one after the other, each of which the next one waited for, on the
+	 * device and on the host, from the first work to the last; these add up to that time. If one
+	 * of them took no time, the whole would take less by its time at most. Of a device only. */
+	struct why_cause *path;
+	size_t npath;
+	uint64_t least_ns;		    /* the work of the busiest stream */
+	uint64_t copies_ns, collectives_ns; /* of busy_ns: while nothing computed */
+	struct why_steps steps;
 };
 
 struct why_totals {
 	uint64_t segments, samples, work, calls, threads;
-	uint64_t no_room; /* records that found no room */
-	uint64_t no_time; /* device work of which the time is not known */
-	bool host;	  /* there were segments */
+	uint64_t no_room;	   /* records that found no room */
+	uint64_t no_time;	   /* device work of which the time is not known */
+	uint64_t threads_left_out; /* that launch, and are no part */
+	bool host;		   /* there were segments */
 };
 
 struct why;
@@ -88,8 +121,9 @@ struct why *why_open(void); /* NULL: no memory */
 void why_close(struct why *);
 /* Returns 1 if it looks at this kind of event, 0 if not, or -ENOMEM. */
 int why_event(struct why *, const struct event *);
-/* No more events come. The parts live until why_close(). NULL: no memory. */
-const struct why_part *why_finish(struct why *, size_t *n);
+/* No more events come. holes: what was not seen; NULL: not known. The parts live until why_close(). NULL: no memory. */
+struct holes;
+const struct why_part *why_finish(struct why *, const struct holes *, size_t *n);
 void why_totals(const struct why *, struct why_totals *);
 
 #endif

@@ -188,6 +188,25 @@ static const char *sample_words(enum why_kind kind)
 					 : "running";
 }
 
+enum why_kind why_pool_text(const struct why_walk *w, const struct why_pool *p, char *text,
+			    size_t size, uint32_t *place)
+{
+	const char *prefix = why_texts_get(w->texts, p->prefix), *at;
+	const struct why_count *most = NULL;
+	enum why_kind kind;
+
+	for (size_t i = 0; i < p->ncounts; i++)
+		most = !most || p->counts[i].n > most->n ? &p->counts[i] : most;
+	*place = most ? most->place : 0;
+	at = why_texts_get(w->texts, *place);
+	kind = most ? kind_of_sample(most->reason) : WHY_RUNNING;
+	if (most)
+		snprintf(text, size, "%s%s%s%s", prefix, sample_words(kind), *at ? " " : "", at);
+	else
+		snprintf(text, size, "%srunning %s", prefix, p->thread->comm);
+	return kind;
+}
+
 static void divide(struct why_walk *w, const struct why_pool *p)
 {
 	const char *prefix = why_texts_get(w->texts, p->prefix);

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* hang_text.c - see hang_text.h. */
+#include "hang_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAMED_MAX 4 /* processes in a sentence */
+
+static const char *const words[HANG_KINDS] = {
+	[HANG_CALL] = "call-hangs",	   [HANG_ALL_IN] = "collective-hangs",
+	[HANG_DIFFER] = "ranks-differ",	   [HANG_ABSENT] = "rank-absent",
+	[HANG_CIRCLE] = "ranks-in-circle",
+};
+
+const char *hang_word(const struct hang_incident *a)
+{
+	return a->at_work ? "rank-at-work" : words[a->kind];
+}
+
+const char *hang_doing_word(enum hang_doing d)
+{
+	static const char *const doing[] = {
+		[HANG_UNKNOWN] = "unknown",
+		[HANG_ENDED] = "ended",
+		[HANG_STOPPED] = "stopped",
+		[HANG_DEBUGGED] = "in a debugger",
+		[HANG_LOCK] = "holds lock",
+		[HANG_INSIDE] = "inside call",
+		[HANG_WAITS] = "waits",
+		[HANG_COMPUTES] = "computes",
+		[HANG_FILES] = "reads or writes",
+		[HANG_CHILD] = "waits for a program",
+		[HANG_OTHER_CALL] = "other calls",
+	};
+
+	return doing[d];
+}
+
+static void put_name(struct text *t, const char *name, size_t max)
+{
+	char copy[256];
+
+	snprintf(copy, sizeof(copy), "%.*s", (int)(max < 255 ? max : 255), name);
+	text_plain(t, copy, sizeof(copy));
+}
+
+static void put_count(struct text *t, uint64_t n, const char *one)
+{
+	text_u64(t, n);
+	text_str(t, " ");
+	text_str(t, one);
+	text_str(t, n == 1 ? "" : "s");
+}
+
+/* "15.2s", of which the first digit behind the point is cut. */
+static void put_time(struct text *t, uint64_t ns)
+{
+	text_u64(t, ns / 1000000000);
+	text_str(t, ".");
+	text_u64(t, ns / 100000000 % 10);
+	text_str(t, "s");
+}
+
+/* "rank 3 (train, PID 12)", or "train (PID 12)" */
+static void put_who(struct text *t, const struct hang_culprit *c)
+{
+	if (c->rank >= 0) {
+		text_str(t, "rank ");
+		text_u64(t, (uint64_t)c->rank);
+		text_str(t, " (");
+		put_name(t, c->name, sizeof(c->name));
+		text_str(t, ", PID ");
+	} else {
+		put_name(t, c->name, sizeof(c->name));
+		text_str(t, " (PID ");
+	}
+	text_u64(t, c->pid);
+	text_str(t, ")");
+}
+
+/* The Python line at which it is: of the thread that is inside the call, else of the main thread. */
+static const char *line_of(const struct hang_words *w, const struct hang_culprit *c)
+{
+	uint32_t tid = c->tid ? c->tid : c->pid;
+
+	for (size_t i = 0; w->job && i < w->job->n; i++) {
+		const struct nccl_member *m = &w->job->members[i];
+
+		for (int k = 0; m->pid == c->pid && k < m->nthreads; k++)
+			if (m->threads[k].tid == tid && m->threads[k].nframes)
+				return m->threads[k].frames[0];
+	}
+	return NULL;
+}
+
+static void put_at(struct text *t, const struct hang_words *w, const struct hang_culprit *c)
+{
+	const char *line = line_of(w, c);
+
+	if (!line)
+		return;
+	text_str(t, " at ");
+	put_name(t, line, 255);
+}
+
+static void put_inside(struct text *t, const struct hang_culprit *c)
+{
+	text_str(t, "thread ");
+	text_u64(t, c->tid);
+	text_str(t, " is inside ");
+	put_name(t, c->inside, sizeof(c->inside));
+}
+
+static void put_doing(struct text *t, const struct hang_words *w, const struct hang_culprit *c)
+{
+	switch (c->doing) {
+	case HANG_ENDED: text_str(t, ", which has ended"); return;
+	case HANG_STOPPED:
+		text_str(t, ", which was stopped by a signal ('kill -CONT ");
+		text_u64(t, c->pid);
+		text_str(t, "' continues it)");
+		break;
+	case HANG_DEBUGGED:
+		text_str(t, ", which a debugger");
+		if (c->tracer) {
+			text_str(t, " (PID ");
+			text_u64(t, c->tracer);
+			text_str(t, ")");
+		}
+		text_str(t, " has stopped");
+		break;
+	case HANG_LOCK:
+	case HANG_INSIDE:
+		text_str(t, ", whose ");
+		put_inside(t, c);
+		if (c->doing == HANG_LOCK)
+			text_str(t, " and holds Python's lock");
+		break;
+	case HANG_WAITS:
+		text_str(t, ", which waits");
+		if (c->wait[0]) {
+			text_str(t, " in ");
+			put_name(t, c->wait, sizeof(c->wait));
+		}
+		break;
+	case HANG_COMPUTES: text_str(t, ", which computes"); break;
+	case HANG_FILES: text_str(t, ", which reads or writes files"); break;
+	case HANG_CHILD: text_str(t, ", which waits for a program that it has started"); break;
+	case HANG_OTHER_CALL: text_str(t, ", which makes other calls of CUDA"); break;
+	default: break;
+	}
+	put_at(t, w, c);
+}
+
+static void put_culprits(struct text *t, const struct hang_incident *a, const struct hang_words *w)
+{
+	size_t n = a->nculprits < NAMED_MAX ? a->nculprits : NAMED_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		text_str(t, i ? "; " : "");
+		put_who(t, &a->culprits[i]);
+		put_doing(t, w, &a->culprits[i]);
+	}
+	if (a->culprits_in_all > n) {
+		text_str(t, "; and ");
+		text_u64(t, a->culprits_in_all - n);
+		text_str(t, a->culprits_in_all - n == 1 ? " other" : " others");
+	}
+}
+
+static void put_collective(struct text *t, const struct hang_incident *a)
+{
+	if (a->collective[0]) {
+		put_name(t, a->collective, sizeof(a->collective));
+		text_str(t, " #");
+		text_u64(t, a->sequence);
+		text_str(t, " of ");
+	}
+	text_str(t, "communicator ");
+	text_hex(t, a->hash);
+}
+
+static void put_waiting(struct text *t, const struct hang_incident *a)
+{
+	put_count(t, (uint64_t)a->waiting, "rank");
+	text_str(t, a->waiting == 1 ? " waits in " : " wait in ");
+	put_collective(t, a);
+	text_str(t, " for ");
+}
+
+/* A thread that is inside a call, and how many other processes have one. */
+static void put_call(struct text *t, const struct hang_incident *a, const struct hang_words *w)
+{
+	const struct hang_culprit *c = &a->culprits[0];
+
+	put_who(t, c);
+	text_str(t, ": ");
+	put_inside(t, c);
+	if (c->doing == HANG_LOCK)
+		text_str(t, " and holds Python's lock");
+	put_at(t, w, c);
+	if (a->culprits_in_all > 1) {
+		text_str(t, ", and so are threads of ");
+		put_count(t, a->culprits_in_all - 1, "other rank");
+	}
+	if (w->gpu)
+		text_str(t, ", and no work of its device has completed");
+}
+
+void hang_claim(struct text *t, const struct hang_incident *a, const struct hang_words *w)
+{
+	uint64_t for_ns = w->at_ns > a->since_ns ? w->at_ns - a->since_ns : 0;
+
+	switch (a->kind) {
+	case HANG_ABSENT:
+		put_waiting(t, a);
+		put_culprits(t, a, w);
+		break;
+	case HANG_CIRCLE:
+		text_str(t, "ranks wait for each other in a circle, in ");
+		put_collective(t, a);
+		text_str(t, " and others: ");
+		put_culprits(t, a, w);
+		break;
+	case HANG_DIFFER:
+		text_str(t, "the ranks of communicator ");
+		text_hex(t, a->hash);
+		text_str(t, " do not call the same: ");
+		put_culprits(t, a, w);
+		break;
+	case HANG_ALL_IN:
+		text_str(t, "all ranks that were seen have begun ");
+		put_collective(t, a);
+		text_str(t, ", and it does not end");
+		if (a->nculprits) {
+			text_str(t, ": ");
+			put_culprits(t, a, w);
+		} else {
+			text_str(t,
+				 a->seen < a->nranks
+					 ? ": a device or the network, or a rank of another machine"
+					 : ": a device or the network, not a rank that is absent");
+		}
+		break;
+	default: put_call(t, a, w);
+	}
+	text_str(t, ", for ");
+	put_time(t, for_ns);
+}
+
+void hang_finding(struct finding *f, const struct hang_incident *a, const struct hang_words *w,
+		  const char *claim, struct text *room)
+{
+	const struct hang_culprit *c = a->nculprits ? &a->culprits[0] : NULL;
+	const char *line = c ? line_of(w, c) : NULL;
+
+	*f = (struct finding){
+		.id = hang_word(a),
+		.claim = claim,
+		.pid = c ? c->pid : 0,
+		.process = c ? c->name : NULL,
+		.process_len = c ? strnlen(c->name, sizeof(c->name)) : 0,
+		.rank = c && c->rank >= 0 ? c->rank : FINDING_UNKNOWN,
+		.device = FINDING_UNKNOWN,
+		.line = line,
+		.line_len = line ? strlen(line) : 0,
+		.share = 1,
+		.share_error = FINDING_UNKNOWN,
+		.confidence = w->gpu || a->kind == HANG_ABSENT ? FINDING_MEASURED
+							       : FINDING_INFERRED,
+		.not_judged = w->gpu ? NULL
+				     : "whether work of the devices completes is not known without "
+				       "--gpu: the verdict rests on collectives that were begun "
+				       "and on what threads wait in",
+	};
+	if (!w->folder)
+		return;
+	text_str(room, "cudatrace replay ");
+	text_str(room, w->folder);
+	text_str(room, "/flight.ctrace");
+	text_mem(room, "", 1);
+	text_str(room, "cudatrace stuck --merge ");
+	text_str(room, w->folder);
+	text_str(room, "/hang.json");
+	text_mem(room, "", 1);
+	if (room->bad)
+		return;
+	f->evidence = room->s;
+	f->next = room->s + strlen(room->s) + 1;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* hang_text.h - what an incident is, in a sentence, and in the form of findings. */
+#ifndef CT_HANG_TEXT_H
+#define CT_HANG_TEXT_H
+
+#include "../../findings/findings.h"
+#include "../../util/text.h"
+#include "hang.h"
+
+/* What the sentence says beside the incident. */
+struct hang_words {
+	const struct nccl_job *job; /* of its ranks, with their threads; NULL: not known */
+	bool gpu;		    /* work of devices is seen */
+	uint64_t at_ns;
+	const char *folder; /* of its evidence; NULL: there is none */
+};
+
+/* "rank-absent" and so on. */
+const char *hang_word(const struct hang_incident *);
+/* "computes", "stopped": for JSON. */
+const char *hang_doing_word(enum hang_doing);
+/* The sentence, without a full stop; untrusted names are made harmless. */
+void hang_claim(struct text *, const struct hang_incident *, const struct hang_words *);
+/* The same as a finding. What the texts point to lives in the incident, `claim` and `room`. */
+void hang_finding(struct finding *, const struct hang_incident *, const struct hang_words *,
+		  const char *claim, struct text *room);
+
+#endif
