@@ -642,7 +642,7 @@ case_record_muted_anywhere() { # long
 }
 
 # What a small language model calls for a token takes at most 20 KB, if very frequent queries are counted; and all of it is there.
-case_record_token() {
+case_record_token() { # undisturbed
 	local n bytes=()
 	for n in 20 40; do
 		ct record --source=hooks --gpu --layers torch -o "$T/$n.ctrace" -- "$BIN/operators" tokens $n
