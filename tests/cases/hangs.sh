@@ -6,7 +6,7 @@
 hung() {
 	local name=$1 rank pid fd
 	mkdir "$T/$name"
-	mkfifo "$T/$name/in" "$T/$name/wait"
+	mkfifo "$T/$name/in" "$T/$name/wait" "$T/$name/late"
 	LD_LIBRARY_PATH=$STANDIN STANDIN_WAIT="cuStreamSynchronize:$T/$name/wait" \
 		"$BIN/ranks" "$2" "$3" 0 $(($3 - 1)) "$T/$name" < "$T/$name/in" > "$T/$name/out" &
 	declare -g "PID_$name=$!"
@@ -91,6 +91,8 @@ print(h["type"], h["id"], h["subject"]["rank"], h["subject"]["pid"], h["confiden
 	grep -q ' pause' <(sed -n "/^process $job_3 /,\$p" "$(hang_folder)/stacks.txt") || fail "no stack of rank 3: $(cat "$(hang_folder)/stacks.txt")"
 	grep -q "^process $job_3 runs .*/ranks" "$(hang_folder)/processes.txt" || fail "no rank 3: $(cat "$(hang_folder)/processes.txt")"
 	grep -q "^cudatrace " "$(hang_folder)/machine.txt" || fail "no version"
+	! grep -q 'cannot be read' "$(hang_folder)/kernel.log" || fail "no log: $(cat "$(hang_folder)/kernel.log")"
+	grep -q '^  Uid 0 0 0 0$' "$(hang_folder)/processes.txt" || fail "no user: $(cat "$(hang_folder)/processes.txt")"
 	"$CUDATRACE" info "$(hang_folder)/flight.ctrace" > "$T/info" 2>&1 || fail "the trace cannot be read: $(cat "$T/info")"
 	ct stuck --merge "$(hang_folder)/hang.json"
 	ok_rc 4
@@ -117,12 +119,13 @@ case_watch_late() {
 	hung job late 4
 	HANG=20 watching -p "$(hung_pids job 4)"
 	sleep 1
-	: > "$T/job/go"
-	: 1<> "$T/job/wait"
+	# the last rank comes, and from here on nobody waits
+	exec {FD_late}<> "$T/job/late" {FD_open}<> "$T/job/wait"
 	sleep 1
 	watch_ends 0
 	expect "what is said" "$(verdicts)" "0 hangs"
 	expect "folders" "$(ls -A "$T/dump")" ""
+	exec {FD_late}>&- {FD_open}>&-
 	hung_ends job
 }
 
@@ -131,13 +134,14 @@ case_watch_over() {
 	hung job late 4
 	watching -p "$(hung_pids job 4)"
 	watch_says '^.* HANG 1: '
-	: > "$T/job/go"
-	: 1<> "$T/job/wait"
+	# the last rank comes, and from here on nobody waits
+	exec {FD_late}<> "$T/job/late" {FD_open}<> "$T/job/wait"
 	watch_says '^.* HANG 1 is over'
 	watch_ends 4
 	expect "what is said" "$(verdicts)" "$WATCH_ABSENT, which waits
 HANG 1 is over
 1 hang"
+	exec {FD_late}>&- {FD_open}>&-
 	hung_ends job
 }
 
@@ -242,6 +246,15 @@ case_watch_two_jobs() {
 	hung_ends one
 }
 
+# Of the whole machine, whatever else hangs on it.
+case_watch_machine() { # machine
+	hung job absent 2
+	watching --max-dumps 100
+	watch_says "HANG [0-9]*: 1 rank waits in .* for rank 1 (ranks, PID $job_1), which waits in "
+	watch_ends 4
+	hung_ends job
+}
+
 # A process that says nonsense of its communicators hides no other job's hang.
 case_watch_liar() {
 	hung liar liar 4
@@ -294,7 +307,7 @@ case_watch_lock() {
 }
 
 # A folder that others can write to, or that a link leads to, is refused.
-case_watch_refuses() {
+case_watch_refuses() { # undisturbed
 	mkdir -m 777 "$T/open" "$T/real"
 	ln -s "$T/real" "$T/link"
 	ct watch --dump "$T/open" -p $$
@@ -339,12 +352,12 @@ communicator HASH of 4 ranks: rank 3 has not arrived
 	hung_ends job
 }
 
-# hung_from_start MODE: a job of three ranks that `watch` starts, whose ranks wait for their streams; what is said of the hang.
+# hung_from_start MODE: a job of three ranks, which may begin some seconds one after the other on a busy machine, that `watch` starts, whose ranks wait for their streams; what is said of the hang.
 hung_from_start() {
 	mkfifo "$T/in" "$T/wait"
 	exec {FD_in}<> "$T/in"
 	RANKS_WAIT=1 LD_LIBRARY_PATH=$STANDIN STANDIN_WAIT="cuStreamSynchronize:$T/wait" \
-		"${BACKGROUND[@]}" "$CUDATRACE" watch --hang 1 --dump "$T/dump" -o "$T/out" -- "$BIN/ranks" "$1" 3 0 2 "$T" < "$T/in" > "$T/job.out" 2> "$T/err" &
+		"${BACKGROUND[@]}" "$CUDATRACE" watch --hang 6 --dump "$T/dump" -o "$T/out" -- "$BIN/ranks" "$1" 3 0 2 "$T" < "$T/in" > "$T/job.out" 2> "$T/err" &
 	PID_watch=$!
 	watch_says 'evidence: '
 	kill -TERM "$PID_watch"

@@ -249,6 +249,7 @@ static const struct doing_row {
 } doing_rows[] = {
 	{ "stopped", 'T', 0, false, false, 0, 0, 0, 0, HANG_STOPPED, false },
 	{ "debugged", 't', 77, false, false, 0, 0, 0, 0, HANG_DEBUGGED, false },
+	{ "stopped, and started by us", 't', 0, false, false, 0, 0, 0, 0, HANG_STOPPED, false },
 	{ "debugged and stopped", 'T', 77, false, false, 0, 0, 0, 0, HANG_DEBUGGED, false },
 	{ "inside", 'S', 0, true, false, 0, 0, 0, 0, HANG_INSIDE, false },
 	{ "inside, spins", 'R', 0, true, false, STEP, 0, 0, 0, HANG_INSIDE, false },
@@ -532,6 +533,41 @@ static void test_one_inside(void)
 	end();
 }
 
+/* A hang that is over while threads are still inside their calls is over once, and no other one begins. */
+static void test_over_once(void)
+{
+	const struct hang_incident *list;
+
+	begin();
+	absent_job();
+	for (int i = 0; i < 20; i++)
+		look(&list);
+	all_reduce(1, RANKS - 1);
+	CHECK_EQ(0, look(&list));
+	CHECK_EQ(1, (int)hang_ended(h, &list));
+	CHECK_EQ(0, look(&list));
+	CHECK_EQ(0, (int)hang_ended(h, &list));
+	end();
+	/* what falls apart stays one */
+	begin();
+	job(1, 2, 100);
+	job(2, 2, 101);
+	job(3, 2, 200);
+	for (uint64_t hash = 1; hash <= 2; hash++)
+		all_reduce(hash, 0);
+	waits(100);
+	waits(102);
+	for (int i = 0; i < 6; i++)
+		look(&list);
+	CHECK_EQ(1, look(&list));
+	for (size_t i = 0; i < nranks; i++)
+		ranks[i].gone = ranks[i].hash != 3;
+	CHECK_EQ(1, look(&list));
+	CHECK_EQ(1, list->number);
+	CHECK(!list->fresh);
+	end();
+}
+
 /* A day of a job in which nothing hangs: steps, these pauses, and each hour the whole job is stopped for two minutes. */
 static void test_noise(void)
 {
@@ -607,6 +643,7 @@ int main(void)
 	RUN(test_two_jobs);
 	RUN(test_call);
 	RUN(test_one_inside);
+	RUN(test_over_once);
 	RUN(test_noise);
 	RUN(test_liar);
 	return unit_end();

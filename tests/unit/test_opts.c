@@ -878,10 +878,10 @@ static bool begins_one(enum opts_cmd cmd, const char *name)
 /* Options whose value may be any text: names of files, of users, of what is not known here. */
 static bool is_free(const char *name)
 {
-	static const char *const names[] = { "output",	 "comm",       "cgroup",    "library",
-					     "user",	 "env",	       "metrics",   "chip",
-					     "cupti",	 "save",       "html",	    "fail-if",
-					     "counters", "web-config", "memory-viz" };
+	static const char *const names[] = { "output",	 "comm",       "cgroup",     "library",
+					     "user",	 "env",	       "metrics",    "chip",
+					     "cupti",	 "save",       "html",	     "fail-if",
+					     "counters", "web-config", "memory-viz", "dump" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (!strcmp(names[i], name))

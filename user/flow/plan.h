@@ -133,6 +133,7 @@ struct capture_plan {
 
 	/* sinks write files that are not open yet, which may be in folders of other users */
 	bool opens_files;
+	bool kernel_log;     /* sinks read the kernel's log */
 	const char *library; /* probe this file only; NULL: whatever is mapped */
 	uint32_t ring_bytes; /* a power of two */
 	/* NULL: the best the kernel has; "session", "multi", "tracefs", "perf" */

@@ -375,7 +375,8 @@ static void plan_files(struct capture_plan *c, const struct request *o, const st
 	c->file_fd = o->file_fd;
 	c->from_ns = o->from_ns;
 	c->to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
-	c->opens_files = o->one_each || o->record || w->files[0] || w->files[1] ||
+	c->kernel_log = w->threads;
+	c->opens_files = o->one_each || o->record || w->threads || w->files[0] || w->files[1] ||
 			 (o->output && o->format->flags & (SINKS_PATH | SINKS_SPLITS));
 }
 

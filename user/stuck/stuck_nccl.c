@@ -40,7 +40,7 @@ struct stuck_nccl {
 	struct nccl_finder *finder;
 	struct party *parties;
 	size_t nparties;
-	uint64_t searched_ns, looked_ns;
+	uint64_t searched_ns, looked_ns, again_ns;
 };
 
 struct stuck_nccl *stuck_nccl_open(const pid_t *pids, int npids)
@@ -51,6 +51,7 @@ struct stuck_nccl *stuck_nccl_open(const pid_t *pids, int npids)
 		return NULL;
 	s->pids = pids;
 	s->npids = npids;
+	s->again_ns = SEARCH_AGAIN_NS;
 	s->finder = nccl_finder_open();
 	if (s->finder)
 		return s;
@@ -192,11 +193,16 @@ int stuck_nccl_look(struct stuck_nccl *s)
 	for (size_t i = 0; i < s->nparties; i++)
 		look_again(&s->parties[i]);
 	s->looked_ns = now_ns();
-	if (!s->searched_ns || s->looked_ns - s->searched_ns > SEARCH_AGAIN_NS) {
+	if (!s->searched_ns || s->looked_ns - s->searched_ns > s->again_ns) {
 		err = search(s);
 		s->searched_ns = now_ns();
 	}
 	return err;
+}
+
+void stuck_nccl_every(struct stuck_nccl *s, uint64_t ns)
+{
+	s->again_ns = ns;
 }
 
 void stuck_nccl_search(struct stuck_nccl *s)

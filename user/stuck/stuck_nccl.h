@@ -20,6 +20,8 @@ void stuck_nccl_close(struct stuck_nccl *); /* takes NULL */
 /* Looks now. Returns 0 or -ENOMEM. */
 int stuck_nccl_look(struct stuck_nccl *);
 
+/* Looks search all processes for communicators so often: every ten seconds, if nobody says otherwise. */
+void stuck_nccl_every(struct stuck_nccl *, uint64_t ns);
 /* The next look searches all processes again, though it is not time yet. */
 void stuck_nccl_search(struct stuck_nccl *);
 

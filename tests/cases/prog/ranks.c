@@ -12,7 +12,7 @@
  *   sizes     rank 0 sends 8 elements to rank 1, which receives 4
  *   crossed   with two communicators, whose all-reduces the last rank does in the other order
  *   computes  as absent, but the last rank computes and never comes
- *   late      as absent, but the last rank comes once there is a file ID/go, and all do a hundred more
+ *   late      as absent, but the last rank comes once somebody writes to the pipe ID/late, and all do a hundred more
  *   liar      as absent, but the last rank says that it is another rank of more, and has counts without sense
  *   after-MODE  the same once there is a file ID/go, and after six all-reduces
  * With RANKS_WAIT in the environment the ranks of modes that ask for something wait for their stream then.
@@ -21,6 +21,7 @@
  */
 #include <nccl.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -106,6 +107,15 @@ static void await_go(const char *name)
 		usleep(10000);
 }
 
+/* Sleeps until somebody opens the job's pipe for writing. */
+static void await_writer(const char *name)
+{
+	char late[256];
+
+	snprintf(late, sizeof(late), "%s/late", name);
+	close(open(late, O_RDONLY));
+}
+
 /* Overwrites what tests/standin/nccl.c keeps between the magic words. */
 static void lie(ncclComm_t comm)
 {
@@ -176,7 +186,7 @@ static void run(const char *mode, int nranks, int rank, const char *name, int fd
 		lie(comm);
 	ready(fd, rank);
 	if (last && !strcmp(mode, "late")) {
-		await_go(name);
+		await_writer(name);
 		all_reduce(comm);
 	} else if (last && !strcmp(mode, "computes")) {
 		for (volatile unsigned long n = 0;; n++)

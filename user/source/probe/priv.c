@@ -124,6 +124,8 @@ void priv_drop(enum attach_kind kind, const struct capture_plan *plan)
 		keep |= FILES;
 	if (plan->opens_files)
 		keep |= FILES | safe_open_caps();
+	if (plan->kernel_log)
+		keep |= CAPS_BIT(CAP_SYSLOG);
 	if (plan->cmd)
 		keep |= CAPS_BIT(CAP_SYS_NICE);
 	/* The counters' helper keeps it where only administrators may profile; a process's

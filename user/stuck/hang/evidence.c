@@ -219,7 +219,7 @@ static int put_verdict(int dir, const struct evidence_of *of)
 static int put_flight(int dir, const struct evidence_of *of)
 {
 	struct writer *w = NULL;
-	char path[64];
+	char path[64], end[64];
 	int err, e;
 
 	if (!of->ring)
@@ -234,8 +234,11 @@ static int put_flight(int dir, const struct evidence_of *of)
 		err = writer_record(w, &of->clock->h);
 	if (!err)
 		err = ring_buf_write(of->ring, w);
+	/* that nothing came for so long is a part of what it shows */
+	snprintf(end, sizeof(end), "reason hang\nuptime_ns %llu\n",
+		 (unsigned long long)(of->words->at_ns - of->opts->start_ns));
 	if (!err)
-		err = writer_end(w, "reason hang\n");
+		err = writer_end(w, end);
 	e = writer_close(w);
 	return err ? err : e;
 }

@@ -19,9 +19,19 @@
 #define LOG_LINE 1024
 #define LOG_READS 200000 /* of a log to which much is written meanwhile */
 
+/* Untrusted bytes; those of /proc have tabs between values. */
 static void put(struct out *o, const char *s, size_t n)
 {
-	out_plain(o, s, n);
+	for (size_t len; n; s += len, n -= len) {
+		bool tab = *s == '\t';
+		const char *next = memchr(s, '\t', n);
+
+		len = tab ? 1 : next ? (size_t)(next - s) : n;
+		if (tab)
+			out_char(o, ' ');
+		else
+			out_plain(o, s, len);
+	}
 }
 
 /* Lines of /proc/PID/status that matter. */

@@ -189,10 +189,11 @@ static struct hang_culprit culprit_of(const struct hang *h, uint32_t pid, int ra
 		who.tid = c->tid;
 		memcpy(who.inside, c->name, sizeof(who.inside));
 	}
-	if (k->last.state == 't' || (k->last.state == 'T' && k->last.tracer)) {
+	if (is_stopped(k) && k->last.tracer) {
 		who.doing = HANG_DEBUGGED;
 		who.tracer = k->last.tracer;
-	} else if (k->last.state == 'T') {
+	} else if (is_stopped(k)) {
+		/* in a program that we have started it is a stop for its tracer, which is ours */
 		who.doing = HANG_STOPPED;
 	} else if (c) {
 		who.doing = k->last.holder == c->tid ? HANG_LOCK : HANG_INSIDE;
@@ -614,11 +615,10 @@ static void judge(const struct hang *h, size_t incident, struct hang_incident *a
 	}
 }
 
-/* Has it a communicator that was not still for long enough to say anything, or with ranks that only are slow? */
-static bool may_be_told(const struct hang *h, const struct hang_call *c)
+/* Has it a communicator that goes on, or that only is slow? What the call waited for may have come just now. */
+static bool goes_on(const struct hang *h, const struct hang_call *c)
 {
 	const struct nccl_job *j = h->look->job;
-	bool young = grown(c->since_ns, h->look->at_ns) < 2 * h->over_ns;
 
 	for (size_t at = 0; at < j->n;) {
 		struct nccl_group g;
@@ -629,7 +629,7 @@ static bool may_be_told(const struct hang *h, const struct hang_call *c)
 			in |= g.members[i].pid == c->pid;
 			still &= g.members[i].still_ns != 0;
 		}
-		if (in && ((!still && young) || completes(h, &g)))
+		if (in && (!still || completes(h, &g)))
 			return true;
 	}
 	return false;
@@ -646,7 +646,7 @@ static int find_calls(struct hang *h)
 		size_t before = h->n;
 
 		if (call_of(h, c->pid) != c || !k || !k->last.state || is_stopped(k) ||
-		    lately(h, k->work_ns) || may_be_told(h, c))
+		    lately(h, k->work_ns) || goes_on(h, c))
 			continue;
 		a = incident_of(h, &c->pid, 1);
 		if (!a)
@@ -673,6 +673,19 @@ static const struct hang_incident *earlier(const struct hang *h, const struct ha
 	return NULL;
 }
 
+/* What was one incident stays one, though it has no process in common any more: its number is there before `at`. */
+static bool is_told(struct hang *h, size_t at, uint64_t number)
+{
+	for (size_t k = 0; k < at; k++) {
+		if (h->list[k].number != number)
+			continue;
+		for (size_t p = 0; p < h->list[at].npids; p++)
+			add_pid(&h->list[k], h->list[at].pids[p]);
+		return true;
+	}
+	return false;
+}
+
 static int settle(struct hang *h)
 {
 	h->nended = 0;
@@ -681,6 +694,11 @@ static int settle(struct hang *h)
 		const struct hang_incident *old = earlier(h, a);
 
 		a->number = old ? old->number : ++h->numbers;
+		if (old && is_told(h, i, old->number)) {
+			memmove(a, a + 1, (--h->n - i) * sizeof(*a));
+			i--;
+			continue;
+		}
 		a->hung = (old && old->hung) || !a->at_work;
 		a->fresh = !old || (a->hung && !old->hung);
 		if (old && old->since_ns < a->since_ns)

@@ -142,7 +142,7 @@ static int put_process(struct writer *w, pid_t pid, const struct stuck_row *rows
 	int n = list ? running_threads(pid, list, THREADS_MAX) : -ENOMEM, with = 0;
 	struct nccl_thread *threads = NULL;
 
-	if (n >= 0)
+	if (n >= 0 && now_ns() <= w->until_ns)
 		with = stuck_threads(pid, rows, nrows, true, &threads);
 	out_fmt(w->out, "process %d", (int)pid);
 	if (n > 0) {
@@ -152,6 +152,8 @@ static int put_process(struct writer *w, pid_t pid, const struct stuck_row *rows
 	} else {
 		out_str(w->out, " has ended\n");
 	}
+	if (n > 0 && !threads)
+		out_str(w->out, "  Python's frames were not read: there was no time left\n");
 	for (int i = 0; i < n; i++)
 		put_thread(w, &list[i], with_python(threads, with > 0 ? with : 0, list[i].tid));
 	if (n == THREADS_MAX)

@@ -30,6 +30,9 @@
 #define RING_BYTES (64ULL << 20)
 #define PIDS_MAX 4096
 #define FAULTS_MAX 256
+#define SEARCHES_MAX 3 /* of a process */
+/* calls that make communicators are seen in the processes that are traced */
+#define SEARCH_NS (60 * SECOND)
 
 struct watch_options {
 	uint64_t over_ns, last_ns, most;
@@ -71,6 +74,7 @@ struct watch {
 
 struct traced {
 	uint32_t pid;
+	unsigned int searched; /* how often its communicators were looked for once more */
 };
 
 /* ---- records ---- */
@@ -308,6 +312,44 @@ static int ask(struct watch *w, uint64_t now)
 	return n < 0 ? n : 0;
 }
 
+static bool is_member(const struct nccl_job *j, uint32_t pid)
+{
+	for (size_t i = 0; i < j->n; i++)
+		if (j->members[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* Is there a process with a long call, of which no communicator is known, though one may have been made meanwhile? */
+static bool wants_search(struct watch *w, const struct nccl_job *j)
+{
+	bool wants = false;
+
+	for (size_t i = 0; i < w->ncalls; i++) {
+		uint32_t pid = w->calls[i].pid;
+		struct traced *t = hash_map_find(&w->traced, &pid);
+
+		if (!t || t->searched == SEARCHES_MAX || !has_long_call(w, pid) ||
+		    is_member(j, pid))
+			continue;
+		t->searched++;
+		wants = true;
+	}
+	return wants;
+}
+
+static int take_job(struct watch *w, const struct stuck_row *rows, int n, struct nccl_job *job)
+{
+	int err = stuck_nccl_look(w->nccl);
+
+	w->looked_ns = now_ns();
+	if (!err)
+		err = stuck_nccl_job(w->nccl, w->how->over_ns, rows, (size_t)n, false, job);
+	if (!err)
+		narrow(w, job, NULL);
+	return err;
+}
+
 /* ---- what is said ---- */
 
 static void put_time(struct out *o, uint64_t realtime_ns)
@@ -464,14 +506,14 @@ static int look(struct watch *w)
 	w->found_comm = false;
 	w->nfaults = 0;
 	n = stuck_look_now(w->look, &rows);
-	err = n < 0 ? n : stuck_nccl_look(w->nccl);
-	w->looked_ns = now_ns();
-	if (!err)
-		err = stuck_nccl_job(w->nccl, w->how->over_ns, rows, (size_t)n, false, &job);
-	if (!err)
-		narrow(w, &job, NULL);
+	err = n < 0 ? n : take_job(w, rows, n, &job);
 	if (!err)
 		err = take_calls(w, rows, n);
+	if (!err && wants_search(w, &job)) {
+		nccl_job_free(&job);
+		stuck_nccl_search(w->nccl);
+		err = take_job(w, rows, n, &job);
+	}
 	if (!err)
 		err = take_procs(w, &job);
 	if (!err && is_any_still(w, &job))
@@ -532,6 +574,8 @@ static int open_all(struct watch *w)
 	w->null.owned = true;
 	w->objects = objects_open();
 	w->nccl = stuck_nccl_open(NULL, 0);
+	if (w->nccl)
+		stuck_nccl_every(w->nccl, SEARCH_NS);
 	w->asked = asked_open();
 	w->hang = hang_open(w->how->over_ns);
 	if (!w->objects || !w->nccl || !w->asked || !w->hang ||
