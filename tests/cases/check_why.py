@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """check_why.py JSON ID TEXT [busy|slow]: the largest cause of `why`'s JSON has an id and a text that match (regular expressions), and the
-parts of each gap add up, and so does the critical path. With `slow` it is the largest cause that a slow step had more of. Waits for a CPU are left aside, as other programs run too: with `busy` they are what is looked for."""
+parts of each gap add up, and so does the critical path. With `slow` it is a cause that a slow step had more of. Waits for a CPU are left aside, as other programs run too: with `busy` they are what is looked for."""
 import json
 import re
 import sys
@@ -25,7 +25,7 @@ if wanted == "none":
     sys.exit(f"idle {share:.3f}" if share > 0.2 else 0)
 if "slow" in sys.argv[4:]:
     steps = part["steps"]["slowest"]
-    causes = [c for s in steps for c in s["causes"][:1]]
+    causes = [c for s in steps for c in s["causes"]]
     if not any(re.fullmatch(wanted, c["id"]) and re.search(text, c["claim"]) for c in causes):
         sys.exit(f"slow steps: {causes} of {part['steps']['count']}")
     if any(sum(c["more_ns"] for c in s["causes"]) > 1.5 * s["more_ns"] for s in steps):

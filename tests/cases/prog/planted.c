@@ -6,7 +6,7 @@
  *
  * compute: a function; pipe: a child that sleeps; lock: a thread that sleeps holds a mutex; sleep; alloc: allocations that take
  * long (STANDIN_DELAY_US); thread: a new thread that computes. steps: two kernels in each step, and a sleep of 2 ms; each 20th step waits for a pipe, too, into which
- * a child writes after 12 ms.
+ * a child writes after 100 ms.
  */
 #include <cuda_runtime_api.h>
 
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int ends[2];
+static int ends[2], asks[2];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile unsigned long sum;
 
@@ -60,14 +60,8 @@ static void step(int pipe_in)
 	/* by two functions, so that a step is no single call */
 	cudaLaunchKernel((const void *)kernel, one, one, NULL, 0, NULL);
 	cudaLaunchKernelExC(&config, (const void *)kernel, NULL);
-	if (++n % 20 == 0) {
-		if (!fork()) {
-			usleep(12000);
-			_exit(write(ends[1], "x", 1) != 1);
-		}
-		if (read(pipe_in, &byte, 1) != 1)
-			exit(9);
-	}
+	if (++n % 20 == 0 && (write(asks[1], "x", 1) != 1 || read(pipe_in, &byte, 1) != 1))
+		exit(9);
 	usleep(2000);
 }
 
@@ -100,8 +94,16 @@ int main(int argc, char **argv)
 				_exit(0);
 		}
 	}
-	if (strcmp(cause, "steps"))
-		close(ends[1]);
+	if (!strcmp(cause, "steps") && !pipe(asks) && !fork()) {
+		close(asks[1]);
+		while (read(asks[0], &byte, 1) == 1) {
+			usleep(100000);
+			if (write(ends[1], "x", 1) != 1)
+				break;
+		}
+		_exit(0);
+	}
+	close(ends[1]);
 	if (!strcmp(cause, "lock") && pthread_create(&holder, NULL, hold, NULL))
 		return 9;
 	while (now(CLOCK_MONOTONIC) < until) {
