@@ -19,8 +19,10 @@ static __always_inline bool is_shown(const struct frame *f)
 }
 
 /* The address that calls with a return probe return to in this process: the first instruction
- * of the kernel's own mapping for uprobes. 0: nothing in this process has had a return probe. */
-static __always_inline __u64 trampoline(void)
+ * of the kernel's own mapping for uprobes. 0: nothing in this process has had a return probe.
+ * Not static, so that the verifier checks it once: for each load of a pointer of a task it searches
+ * all types of the kernel by name, which took a quarter of the time in which the programs are loaded. */
+__noinline __u64 trampoline(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct xol_area *area;

@@ -36,6 +36,7 @@ LEVELS = """
     proc trace
     nccl flow
     metrics render sums
+    gaps
     resolve
     source stages
     request
@@ -60,8 +61,8 @@ MAY_INCLUDE = {
     'target/hooks': 'capture target/common target/engine wire',
     'target/life': 'target/common target/engine target/hooks wire',
     'target/nvtx': 'target/common wire',
-    'user/advise': 'user/api user/event user/event/holes user/findings user/flow user/sums user/util user/util/option user/util/table',
-    'user/advise/rules': 'user/advise user/event user/event/memory user/event/scopes user/sums user/util user/util/table',
+    'user/advise': 'user/api user/event user/event/holes user/findings user/flow user/gaps user/sums user/util user/util/option user/util/table',
+    'user/advise/rules': 'user/advise user/event user/event/memory user/event/scopes user/gaps user/sums user/util user/util/table',
     'user/api': 'user/api/layers user/util wire',
     'user/api/layers': 'user/util wire',
     'user/cli': 'user/cli/options user/compare user/event user/event/holes user/flow user/nccl user/proc user/render '
@@ -92,6 +93,7 @@ MAY_INCLUDE = {
     'user/export/stacks': 'user/event/scopes user/export/slice user/flow user/util user/util/io user/util/table',
     'user/findings': 'user/render user/util user/util/io',
     'user/flow': 'user/event user/event/holes user/event/scopes user/util user/util/io user/util/table wire',
+    'user/gaps': 'user/api user/event user/event/holes user/sums user/util user/util/table',
     'user/mem': 'user/event user/event/holes user/event/memory user/event/scopes user/flow user/mem/viz user/render user/util '
                 'user/util/io user/util/option user/util/table',
     'user/mem/viz': 'user/event/memory user/util user/util/io user/util/table',
@@ -140,7 +142,7 @@ MAY_INCLUDE = {
     'user/util/self': 'user/util',
     'user/util/table': 'user/util',
     'user/util/whole': 'user/util user/util/io',
-    'user/why': 'user/api user/event user/event/holes user/findings user/flow user/sums user/util user/util/option user/util/table',
+    'user/why': 'user/event/holes user/findings user/flow user/gaps user/util user/util/option',
     'wire': '',
 }
 

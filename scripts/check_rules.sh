@@ -171,7 +171,14 @@ alike() {
 		xargs -0 grep -ohE '^static ([a-z_0-9]+ )+\**[a-z_0-9]+\(' | sed -E 's/.*[ *]([a-z_0-9]+)\($/\1/' | sort | uniq -c |
 		awk -v most="$MOST_ALIKE" '$1 > most && $2 != "__attribute__" { print $2 " (" $1 " files)" }'
 }
+# A case that records by hooks says that a tracer of the whole machine would disturb it: hooks cannot be where breakpoints are.
+unmarked() {
+	awk '/^case_[a-z0-9_]*\(\) \{/ { name = $0 ~ /undisturbed|machine/ ? "" : FILENAME ": " $1 }
+		/^}/ { name = "" }
+		name != "" && !/^[\t ]*#/ && /--source=(hooks|auto)|for source in .*hooks|by_each_source/ { print name; name = "" }' tests/cases/*.sh
+}
 all "the top level has what it should" "$(top_level)"
+all "cases by hooks are marked" "$(unmarked)"
 all "no name of a static function stands in more than $MOST_ALIKE files" "$(alike)"
 all "no file that an editor or a merge left" "$(find . -name .git -prune -o -path ./.output -prune -o \( -name '*.orig' -o -name '*.rej' -o -name '*~' -o -name '.*.sw?' \) -print)"
 all "what the document names exists" "$(named)"

@@ -24,9 +24,10 @@
 # Suites run in a process group of their own with their output in files, and are never waited for beyond their limit:
 # a process that the kernel cannot kill does not hold this up.
 #
-# There are two lanes, because most suites wait for something most of the time. In the second one are those that compile or
-# calculate, and what else makes both take about as long; they are judged in the end. Those of the second lane that trace
-# come last there: in the short set the second half of the cases, which is beside the first. A lock (tests/machine.sh) keeps a test
+# There are two lanes, because most suites wait for something most of the time. In the first one are the cases, two at a time, and others
+# that trace; in the second one those that compile or calculate, and others that take their time; they are judged in the end. When the first
+# lane has nothing left, it takes suites from the end of the second: so both end at about the same time, however quick the machine is. A lock
+# (tests/machine.sh) keeps a test
 # that traces the whole machine from running while the other lane, or another copy of this repository, runs one that it would disturb.
 # A line `again NAME` is of a test that a tracer of others has disturbed, and that was run once more.
 set -uo pipefail
@@ -167,7 +168,7 @@ lane_pid=
 trap at_exit EXIT
 trap at_term TERM
 mkdir -p "$LOGS"
-rm -f "$LOGS"/*
+rm -rf "${LOGS:?}"/*
 
 # done_in NAME: how far a suite or a build is.
 done_in() {
@@ -192,7 +193,8 @@ beat() {
 	echo "# $SECONDS s:${1:+ $(done_in "$1")}${1:+${beside:+, beside it}}${beside:+ $beside}${failures:+; failed so far: $failures}"
 }
 
-# bounded NAME SECONDS COMMAND...: its output in NAME.log. Sets status; 124 when the time was up.
+# bounded NAME SECONDS COMMAND...: its output in NAME.log. Sets status; 124 when the time was up. What it, and all that it waited for, took
+# of processors is in NAME.cpu, as bash's times prints it.
 bounded() {
 	local name=$1 log=$LOGS/$1.log rc=$LOGS/$1.rc left=$(($2 < TOTAL_LIMIT - SECONDS ? $2 : TOTAL_LIMIT - SECONDS)) pid until
 	shift 2
@@ -200,7 +202,9 @@ bounded() {
 	set -m
 	{
 		"$@"
-		echo $? > "$rc"
+		code=$?
+		times > "$LOGS/$name.cpu"
+		echo $code > "$rc"
 	} > "$log" 2>&1 < /dev/null &
 	pid=$!
 	disown "$pid"
@@ -248,13 +252,18 @@ suite() {
 	judge $((SECONDS - began)) "$@"
 }
 
+# processors NAME: the seconds of processors that a suite took.
+processors() {
+	{ tr -s 'ms \n' ' ' < "$LOGS/$1.cpu"; } 2> /dev/null | awk '{ for (i = 1; i < NF; i += 2) s += $i * 60 + $(i + 1) } END { printf "%.0f", s }'
+}
+
 # judge TOOK NAME SECONDS COMMAND...: what came of a suite that ran for TOOK seconds and ended with `status`.
 judge() {
 	local seconds=$1 name=$2 log=$LOGS/$2.log p f s why
 	shift
 	result "$name"
 	took+=("$seconds $name")
-	echo "$name: $p passed, $f failed, $s skipped ($seconds s)"
+	echo "$name: $p passed, $f failed, $s skipped ($seconds s; processors $(processors "$name") s)"
 	grep -E '^(not ok|skip|again) ' "$log" | cut -c1-400 | sed 's/^/    /'
 	grep -A 2 'FAILED: ' "$log" | cut -c1-400 | head -n 60 | sed 's/^/    /'
 	if [ -n "$why" ]; then
@@ -278,9 +287,11 @@ behind() {
 }
 
 # shellcheck disable=SC2317 # called by eval
+# behind_one NAME SECONDS COMMAND...: runs a suite of the second lane, unless the other lane has taken it.
 behind_one() {
 	local began=$SECONDS
-	echo "$1" > "$LOGS/lane.now"
+	mkdir "$LOGS/$1.taken" 2> /dev/null || return 0
+	[ -z "${in_lane:-}" ] || echo "$1" > "$LOGS/lane.now"
 	bounded "$@"
 	echo "$status $((SECONDS - began))" > "$LOGS/$1.lane"
 }
@@ -308,14 +319,17 @@ judge_behind() {
 	fi
 }
 
-# Each suite ends within its limit, and so does the lane.
+# Takes what the lane has not begun, from its end. Each suite ends within its limit, and so does the lane. It is not waited for by `wait`:
+# job control, which bounded turns on and off, lets bash forget a job that has ended.
 end_lane() {
-	local one
+	local i one
+	for ((i = ${#lane[@]} - 1; i >= 0; i--)); do
+		eval "behind_one ${lane[i]}"
+	done
 	while kill -0 "$lane_pid" 2> /dev/null; do
 		sleep 0.1
 		beat ''
 	done
-	wait "$lane_pid"
 	lane_pid=
 	for one in "${lane[@]}"; do
 		eval "judge_behind $one"
@@ -323,13 +337,13 @@ end_lane() {
 }
 
 # shellcheck disable=SC2317 # called by eval
-# repeat FAILURES NAME SECONDS COMMAND...: a suite once more. The cases are told which of them failed.
+# repeat FAILURES NAME SECONDS COMMAND...: a suite once more. The cases are told which of them failed, and run one at a time.
 repeat() {
 	local failures=$1 name=$2 began=$SECONDS p f s why
 	local names=()
 	shift
 	[[ $name != cases* ]] || mapfile -t names < <(sed -nE 's/^not ok ([a-z0-9_]+):.*/\1/p' "$LOGS/$name.log")
-	bounded "$name-again" "${@:2}" "${names[@]}"
+	CASE_JOBS=1 bounded "$name-again" "${@:2}" "${names[@]}"
 	result "$name-again"
 	if [ "$f" = 0 ]; then
 		echo "unstable: $name: $failures failed, and passed when run again ($((SECONDS - began)) s)"
@@ -459,7 +473,35 @@ main() {
 	PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=10 bounded wheels 300 tests/wheels.sh "${every[@]}"
 
 	build build-static 1800 static || finish
+	# First those whose end others wait for, or that take longest: what is left for the other lane is short.
 	behind unit 2400 unit_programs unit .output/unit
+	if $all; then
+		behind san 4800 sanitized_units
+		behind fuzz 4800 fuzzed 15
+		behind tree 3600 tests/tree.sh
+		behind vm 3600 tests/vm/run.sh 6.1 5.10
+		behind tidy 3600 scripts/check_tidy.sh
+		behind rules 600 scripts/check_rules.sh
+		behind format 900 scripts/check_format.sh
+		behind shellcheck 1800 shell_scripts
+		behind api 900 as_test "tables agree with CUDA's headers" scripts/check_api.py
+		behind arm64 900 as_test "the BPF object compiles for arm64" make bpf-arm64
+		behind versions 3600 tests/versions.sh
+		behind dist 3600 tests/dist.sh
+		behind recipes 2400 tests/recipes.sh
+		for other in export flame timeline memory; do
+			behind $other 1800 tests/$other/run.sh
+		done
+		behind attack-files 2400 tests/hostile/files.py
+		behind attack-names 1800 tests/hostile/names.py
+		behind hostile 1800 tests/export/hostile.py --seeds 2 --seconds 8
+		behind tutorial 2400 tests/tutorial.py
+		behind python 900 tests/python/run.py
+		behind book 900 tests/bench/test_book.py
+	else
+		behind hooks 900 tests/hooks/run.sh
+		behind serve 1800 tests/serve/run.py
+	fi
 	behind agent 600 tests/agent/run.sh
 	behind standin 600 standin_checks
 	behind docs 600 tests/docs.sh
@@ -468,48 +510,16 @@ main() {
 	behind export-files 1800 tests/export/files.sh
 	behind nsys 600 tests/export/nsys.py
 	behind identity 600 tests/export/identity.py
-	if $all; then
-		behind rules 600 scripts/check_rules.sh
-		behind format 900 scripts/check_format.sh
-		behind shellcheck 1800 shell_scripts
-		behind api 900 as_test "tables agree with CUDA's headers" scripts/check_api.py
-		behind arm64 900 as_test "the BPF object compiles for arm64" make bpf-arm64
-		behind san 4800 sanitized_units
-		behind tidy 3600 scripts/check_tidy.sh
-		behind versions 3600 tests/versions.sh
-		behind vm 3600 tests/vm/run.sh 6.1 5.10
-		behind tree 3600 tests/tree.sh
-		behind dist 3600 tests/dist.sh
-		behind fuzz 4800 fuzzed 15
-		behind recipes 2400 tests/recipes.sh
-		behind hostile 1800 tests/export/hostile.py --seeds 2 --seconds 8
-		for other in export flame timeline memory; do
-			behind $other 1800 tests/$other/run.sh
-		done
-		behind tutorial 2400 tests/tutorial.py
-		behind python 900 tests/python/run.py
-		behind book 900 tests/bench/test_book.py
-		behind attack-names 1800 tests/hostile/names.py
-		behind attack-files 2400 tests/hostile/files.py
-	else
-		behind cases-2 2400 tests/cases/run.sh --short --half 2
-	fi
 	start_lane
 	if $all; then
 		suite hooks 3600 tests/hooks/run.sh --builds
-		suite cases 6000 tests/cases/run.sh
-	else
-		suite hooks 900 tests/hooks/run.sh
-		suite cases-1 2400 tests/cases/run.sh --short --half 1
-		grep 'are left out' "$LOGS/cases-1.log" | sed 's/^/    /'
-	fi
-	suite serve 1800 tests/serve/run.py
-	if $all; then
+		suite cases 6000 tests/cases/run.sh --jobs 2
+		suite cases-multi 3600 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh --short --jobs 2 --links
+		suite cases-hooks 1800 env SOURCE=hooks tests/cases/run.sh --short --jobs 2 'scopes_*' 'operators_*' 'collectives_*' 'nvtx3_*'
+		suite serve 1800 tests/serve/run.py
 		suite faults 1200 tests/faults/run.py --fixed
 		suite serve-web 1200 tests/serve/web.py
 		suite otlp 1800 tests/export/otlp.py
-		suite cases-hooks 1800 env SOURCE=hooks tests/cases/run.sh --short 'scopes_*' 'operators_*' 'collectives_*' 'nvtx3_*'
-		suite cases-multi 3600 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh --short --links
 		suite top 1800 tests/top/run.sh
 		suite bpftrace 1800 tests/bpftrace/run.sh
 		suite diary 1800 tests/diary/run.py --fixed
@@ -519,6 +529,9 @@ main() {
 		suite attack-afresh 1800 tests/hostile/afresh.py
 		suite attack-anew 1800 tests/hostile/anew.py
 		suite soak 900 scripts/soak.sh 60 .output/soak
+	else
+		suite cases 2400 tests/cases/run.sh --short --jobs 2
+		grep 'are left out' "$LOGS/cases.log" | sed 's/^/    /'
 	fi
 	end_lane
 	finish

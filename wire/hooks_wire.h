@@ -50,7 +50,7 @@
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
-#define HOOKS_VERSION 13
+#define HOOKS_VERSION 14
 #define HOOKS_MAPPED_MS 2000  /* how long a thread waits for the object's own one */
 #define HOOKS_ANSWER_MS 1000  /* how long a thread waits for the answer to its question */
 #define HOOKS_FUNCS_MAX 18432 /* in one process */
@@ -70,13 +70,15 @@ enum hooks_type {
 	HOOKS_BYE = 5,	     /* struct hooks_bye */
 	HOOKS_CHILD = 6,     /* struct hooks_child, with a descriptor */
 	HOOKS_READ = 7,	     /* struct hooks_ask; from either side */
-	HOOKS_START = 16,    /* struct hooks_start, with a descriptor */
-	HOOKS_SPECS = 17,    /* struct hooks_list of struct hooks_spec */
-	HOOKS_FUNCS = 18,    /* struct hooks_list of struct hooks_func */
-	HOOKS_STOP = 19,     /* struct meet_head alone */
-	HOOKS_PYTHON = 20,   /* struct hooks_python */
-	HOOKS_MUTE = 21,     /* struct hooks_mute */
-	HOOKS_FILTERS = 22,  /* struct hooks_filters, with a descriptor */
+	HOOKS_LOOK =
+		8, /* struct meet_head alone: files were mapped that will be asked for. No answer */
+	HOOKS_START = 16,   /* struct hooks_start, with a descriptor */
+	HOOKS_SPECS = 17,   /* struct hooks_list of struct hooks_spec */
+	HOOKS_FUNCS = 18,   /* struct hooks_list of struct hooks_func */
+	HOOKS_STOP = 19,    /* struct meet_head alone */
+	HOOKS_PYTHON = 20,  /* struct hooks_python */
+	HOOKS_MUTE = 21,    /* struct hooks_mute */
+	HOOKS_FILTERS = 22, /* struct hooks_filters, with a descriptor */
 };
 
 struct hooks_hello {
@@ -392,6 +394,7 @@ static inline size_t hooks_fixed(unsigned int type)
 	case HOOKS_BYE: return sizeof(struct hooks_bye);
 	case HOOKS_CHILD: return sizeof(struct hooks_child);
 	case HOOKS_READ: return sizeof(struct hooks_ask);
+	case HOOKS_LOOK: return sizeof(struct meet_head);
 	case HOOKS_START: return sizeof(struct hooks_start);
 	case HOOKS_SPECS: return sizeof(struct hooks_list);
 	case HOOKS_FUNCS: return sizeof(struct hooks_list);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * objects.c - see objects.h. Reads tables in pieces of 64 KiB, because each read is a system call.
- * Reads words in small pieces, because relocations are in the order of their symbols, not of their
- * addresses.
+ * Keeps pages of words, because relocations are in the order of their symbols, not of their addresses.
  */
 #include <elf.h>
 #include <link.h>
@@ -29,7 +28,6 @@
 #define SYMBOLS_MAX 8000000U
 #define CHAIN_MAX 65536 /* symbols of one bucket */
 #define PIECE 65536ULL
-#define WORDS_PIECE 256ULL
 
 /* ---- pieces of memory ---- */
 
@@ -127,8 +125,30 @@ static void read_dynamic(struct object *o)
 		o->relocs[1] = (struct object_relocs){ calls, calls_bytes };
 }
 
+struct hash_head {
+	__u32 buckets, first, bloom, shift;
+};
+
+static bool read_head(const struct object *o, struct hash_head *h)
+{
+	return o->hash && !text_look(o->hash, h, sizeof(*h)) && h->buckets &&
+	       h->buckets < SYMBOLS_MAX && h->bloom && h->bloom < SYMBOLS_MAX &&
+	       !(h->bloom & (h->bloom - 1)) && h->first < SYMBOLS_MAX;
+}
+
+static __u64 buckets_at(const struct object *o, const struct hash_head *h)
+{
+	return o->hash + sizeof(*h) + h->bloom * 8ULL;
+}
+
+static __u64 chain_at(const struct object *o, const struct hash_head *h, __u32 symbol)
+{
+	return buckets_at(o, h) + h->buckets * 4ULL + (symbol - h->first) * 4ULL;
+}
+
 bool object_read(const struct text_map *m, struct object *o)
 {
+	struct hash_head h;
 	Elf64_Phdr p[SEGMENTS_MAX];
 	const Elf64_Phdr *dynamic = NULL;
 	__u64 program = getauxval(AT_PHDR), first = ~0ULL, last = 0;
@@ -158,6 +178,10 @@ bool object_read(const struct text_map *m, struct object *o)
 	o->dynamic = o->base + dynamic->p_vaddr;
 	o->dynamic_bytes = dynamic->p_memsz;
 	read_dynamic(o);
+	if (read_head(o, &h)) {
+		o->hashes = chain_at(o, &h, h.first);
+		o->hashed = h.first;
+	}
 	return o->symbols && o->strings;
 }
 
@@ -283,29 +307,24 @@ static bool use_of(const Elf64_Rela *r, enum object_use *use)
 	}
 }
 
-void object_words(const struct object *o, object_word_fn f, void *ctx)
+void object_words(const struct object *o, bool calls, object_word_fn f, void *ctx)
 {
-	struct window *relocs = window_open(PIECE), *words = window_open(WORDS_PIECE);
+	struct window *relocs = window_open(PIECE);
 
-	if (!relocs || !words)
-		goto out;
-	for (int list = 0; list < 2; list++) {
+	for (int list = calls; list < 2 && relocs; list++) {
 		__u64 end = o->relocs[list].at + o->relocs[list].n * sizeof(Elf64_Rela);
 
 		for (__u64 at = o->relocs[list].at; at < end; at += sizeof(Elf64_Rela)) {
 			const Elf64_Rela *r = look(relocs, at, sizeof(*r), end);
 			struct object_word w;
-			const void *word;
 
 			if (!r)
 				break;
 			w.at = o->base + r->r_offset;
 			if (!use_of(r, &w.use) || w.at % 8 || w.at < o->lo || w.at >= o->hi)
 				continue;
-			word = look(words, w.at, 8, o->hi);
-			if (!word)
+			if (text_look(w.at, &w.value, 8))
 				continue;
-			memcpy(&w.value, word, 8);
 			w.symbol = (__u32)ELF64_R_SYM(r->r_info);
 			if (!f(ctx, o, &w))
 				goto out;
@@ -313,31 +332,9 @@ void object_words(const struct object *o, object_word_fn f, void *ctx)
 	}
 out:
 	free(relocs);
-	free(words);
 }
 
 /* ---- symbols ---- */
-
-struct hash_head {
-	__u32 buckets, first, bloom, shift;
-};
-
-static bool read_head(const struct object *o, struct hash_head *h)
-{
-	return o->hash && !text_look(o->hash, h, sizeof(*h)) && h->buckets &&
-	       h->buckets < SYMBOLS_MAX && h->bloom && h->bloom < SYMBOLS_MAX &&
-	       !(h->bloom & (h->bloom - 1)) && h->first < SYMBOLS_MAX;
-}
-
-static __u64 buckets_at(const struct object *o, const struct hash_head *h)
-{
-	return o->hash + sizeof(*h) + h->bloom * 8ULL;
-}
-
-static __u64 chain_at(const struct object *o, const struct hash_head *h, __u32 symbol)
-{
-	return buckets_at(o, h) + h->buckets * 4ULL + (symbol - h->first) * 4ULL;
-}
 
 /* Returns the number of symbols: the last symbol is at the end of the last chain. 0: not known. */
 static __u32 count_symbols(const struct object *o, struct window *w)
@@ -439,6 +436,12 @@ __u32 object_hash(const char *name)
 	for (; *name; name++)
 		h = h * 33 + (__u8)*name;
 	return h;
+}
+
+bool object_hash_of(const struct object *o, __u32 symbol, __u32 *hash)
+{
+	return o->hashes && symbol >= o->hashed && symbol < SYMBOLS_MAX &&
+	       !text_look(o->hashes + (symbol - o->hashed) * 4ULL, hash, sizeof(*hash));
 }
 
 static bool is_defined_as(const struct object *o, __u32 symbol, const char *name)

@@ -21,7 +21,9 @@ struct object {
 	__u64 lo, hi; /* the range of its segments */
 	bool is_main; /* the program itself: it is never unmapped */
 	__u64 symbols, strings, strings_bytes;
-	__u64 hash; /* DT_GNU_HASH; 0: it has none */
+	__u64 hash;   /* DT_GNU_HASH; 0: it has none */
+	__u64 hashes; /* the hash of each symbol from hashed on; 0: not known */
+	__u32 hashed;
 	__u64 dynamic, dynamic_bytes;
 	struct object_relocs {
 		__u64 at, n;
@@ -56,9 +58,9 @@ struct object_word {
  * object there. */
 bool object_read(const struct text_map *, struct object *);
 
-/* Calls f for each of the object's words, until f returns false. */
+/* Calls f for each of the object's words, or only for those of calls, until f returns false. */
 typedef bool (*object_word_fn)(void *ctx, const struct object *, const struct object_word *);
-void object_words(const struct object *, object_word_fn f, void *ctx);
+void object_words(const struct object *, bool calls, object_word_fn f, void *ctx);
 
 /* Calls f for each function that the object defines, until f returns false. */
 typedef bool (*object_function_fn)(void *ctx, const struct object *, __u64 address, __u32 symbol);
@@ -67,6 +69,9 @@ void object_functions(const struct object *, object_function_fn f, void *ctx);
 /* Gets a symbol's name. Returns false if it cannot be read, or is longer than OBJECT_NAME. */
 bool object_name(const struct object *, __u32 symbol, char name[OBJECT_NAME]);
 
+/* Gets the hash of a symbol's name, but for its lowest bit, from the object's table, which has those that the object defines. That is
+ * cheaper than the name, for which two other tables are read. */
+bool object_hash_of(const struct object *, __u32 symbol, __u32 *hash);
 /* object_may_define() returns whether the object defines the name, according to its hash table. It
  * returns true if the object has no such table. */
 __u32 object_hash(const char *name);

@@ -341,6 +341,25 @@ static struct gate *gate_named(struct search *s, const char *text, bool *only)
 	return NULL;
 }
 
+/* Might the symbol have the name of a function with a gate? A library as PyTorch's has 50 000 slots of calls of its own functions. */
+static bool may_be_named(const struct search *s, const struct object *o, __u32 symbol)
+{
+	unsigned int lo = 0, hi = s->nnames;
+	__u32 hash;
+
+	if (!object_hash_of(o, symbol, &hash))
+		return s->nnames > 0;
+	while (lo < hi) {
+		unsigned int mid = (lo + hi) / 2;
+
+		if (s->names[mid].hash < (hash & ~1U))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < s->nnames && (s->names[lo].hash | 1) == (hash | 1);
+}
+
 /* When the loader binds a slot, it makes sure that the function's object stays mapped for as long
  * as the slot's object. If the loader is not asked, because the slot leads to the gate, this must
  * be so for another reason: the slot's object needs the function's object. */
@@ -423,7 +442,7 @@ static bool one_word(void *ctx, const struct object *o, const struct object_word
 	} else if (w->use == OBJECT_CALL && w->value >= o->lo && w->value < o->hi) {
 		if (!s->has_names)
 			learn_names(s);
-		if (s->nnames && object_name(o, w->symbol, text) &&
+		if (may_be_named(s, o, w->symbol) && object_name(o, w->symbol, text) &&
 		    (g = gate_named(s, text, &only)) && g->to != w->value)
 			slots_add(s, o, w, g, true, only && is_needed(s, o, g));
 	}
@@ -452,6 +471,14 @@ static const struct seen *was_seen(const struct text_map *m)
 		if (seen[i].lo == m->lo && seen[i].ino == m->ino && seen[i].dev == m->dev)
 			return &seen[i];
 	return NULL;
+}
+
+bool slots_searched(__u64 address)
+{
+	for (unsigned int i = 0; i < nseen; i++)
+		if (address >= seen[i].object.lo && address < seen[i].object.hi)
+			return true;
+	return false;
 }
 
 /* Remembers the objects that are mapped now. Returns an array that says which of them are new. */
@@ -485,16 +512,16 @@ static bool *list_objects(struct search *s)
 	return fresh;
 }
 
-void slots_find(const struct text_maps *maps, bool all, slots_gate_fn gate_for)
+void slots_find(const struct text_maps *maps, enum slots_scope scope, slots_gate_fn gate_for)
 {
 	struct search s = { .maps = maps, .gate_for = gate_for };
 	bool *fresh = list_objects(&s);
 
 	forget_unmapped(maps);
 	for (unsigned int i = 0; fresh && i < s.n; i++) {
-		if (!all && !fresh[i])
+		if (scope == SLOTS_NEW && !fresh[i])
 			continue;
-		object_words(&s.objects[i], one_word, &s);
+		object_words(&s.objects[i], scope == SLOTS_CALLS && !fresh[i], one_word, &s);
 		if (s.has_tables)
 			object_tables_free(&s.tables);
 		s.has_tables = false;

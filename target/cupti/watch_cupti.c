@@ -97,7 +97,7 @@ static void put_gates(const struct text_maps *maps)
 		return;
 	for (size_t i = 0; i < NWATCHED; i++)
 		ways[i].gate.wanted = ways[i].gate.to;
-	slots_find(maps, true, gate_for);
+	slots_find(maps, SLOTS_ALL, gate_for);
 	slots_put_on(maps);
 }
 
@@ -313,7 +313,7 @@ int watch_registered(const void *request, const void *complete)
 	if (!theirs.hi || begin(&maps))
 		return 0;
 	if (object_find(&maps, theirs.lo, &o)) {
-		object_words(&o, one_filled, &filled);
+		object_words(&o, false, one_filled, &filled);
 		if (filled.n)
 			qsort(filled.at, filled.n, sizeof(*filled.at), by_address);
 		for (unsigned int i = 0; i < maps.n; i++) {

@@ -372,13 +372,34 @@ static void learn_probes(const struct text_maps *maps)
 		}
 }
 
-/* Makes the slots of new objects lead to the gates or, if `all` is set, the slots of all
- * objects. */
-static void open_gates(const struct text_maps *maps, bool all)
+static bool searches_again;
+
+void engine_search_again(void)
+{
+	__atomic_store_n(&searches_again, true, __ATOMIC_RELEASE);
+}
+
+/* Which objects are searched, when the first `had` gates were there before? What the loader filled in of an object before a
+ * function was mapped does not lead to the function. */
+static enum slots_scope scope_of(struct func *const *ready, const enum hook_result *results,
+				 unsigned int n, unsigned int had)
+{
+	enum slots_scope scope = ngates == had ? SLOTS_NEW : SLOTS_CALLS;
+
+	if (__atomic_exchange_n(&searches_again, false, __ATOMIC_ACQ_REL))
+		return SLOTS_ALL;
+	for (unsigned int i = 0; i < n && scope == SLOTS_CALLS; i++)
+		if (!results[i] && ready[i]->gate.to && slots_searched(ready[i]->address))
+			scope = SLOTS_ALL;
+	return scope;
+}
+
+/* Makes slots lead to the gates. */
+static void open_gates(const struct text_maps *maps, enum slots_scope scope)
 {
 	if (!ngates)
 		return;
-	slots_find(maps, all, gate_for);
+	slots_find(maps, scope, gate_for);
 	slots_put_on(maps);
 }
 
@@ -551,7 +572,7 @@ int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_resu
 		if (!results[i])
 			lead(ready[i]);
 	put_on_all(specs, ready, n, results, false);
-	open_gates(&maps, ngates != had);
+	open_gates(&maps, scope_of(ready, results, n, had));
 	text_sync();
 	put_on_all(specs, ready, n, results, true);
 	look_at_gates();

@@ -2,6 +2,8 @@
 /* at_calls.c - see at_calls.h. */
 #include "../common/compat.h"
 
+#include <link.h>
+
 #include "../common/pads.h"
 #include "../engine/engine.h"
 #include "at_calls.h"
@@ -19,6 +21,21 @@ __thread int hooks_in_vfork __attribute__((tls_model("initial-exec"), visibility
 /* dlmopen() has been called: the loader's count does not say what is mapped in other namespaces. */
 static bool other_namespaces;
 
+/* From glibc 2.35 on, what debuggers read of the loader is a list with an element for each namespace, which they see
+ * by its version. */
+void at_calls_begin(void)
+{
+	const struct {
+		struct r_debug base;
+		const struct r_debug *next;
+	} *namespaces = (const void *)&_r_debug;
+
+	/* the header that we are built with may have the shorter struct */
+	__asm__("" : "+r"(namespaces));
+	if (namespaces->base.r_version > 1 && namespaces->next)
+		__atomic_store_n(&other_namespaces, true, __ATOMIC_RELAXED);
+}
+
 /* Asks for hooks, whatever the loader's count says, and waits for them. */
 static void ask_anew(void)
 {
@@ -26,6 +43,30 @@ static void ask_anew(void)
 
 	question_ask(&question_mapped, number);
 	question_wait(&question_mapped, number);
+}
+
+/* The loader calls its function before it runs constructors. Older ones do not. */
+static bool constructors_are_seen;
+
+/* Objects may have been searched for slots before the loader had filled these in. */
+static void see_constructors(void)
+{
+	__atomic_store_n(&constructors_are_seen, true, __ATOMIC_RELAXED);
+	engine_search_again();
+	ask_anew();
+}
+
+/* The loader maps a library, then what it needs, fills in their slots, and runs their constructors: before these all that is
+ * mapped gets its hooks at once. What was unmapped must be known before another library is mapped at its place. */
+static void ask_in_time(bool constructs)
+{
+	if (constructs || is_unmapped() ||
+	    !__atomic_load_n(&constructors_are_seen, __ATOMIC_RELAXED)) {
+		question_wait(&question_mapped, ask_for_mapped());
+		return;
+	}
+	question_wait(&question_mapped, __atomic_load_n(&question_unmapped, __ATOMIC_ACQUIRE));
+	look_at_mapped();
 }
 
 /* Called at the loader's function: the loader may have mapped code that has not run yet. The code
@@ -39,10 +80,12 @@ static __attribute__((cold, noinline)) void on_loader(bool constructs)
 		pads_reserve();
 		change_ends();
 	}
-	if (constructs && __atomic_load_n(&other_namespaces, __ATOMIC_RELAXED))
+	if (constructs && !__atomic_load_n(&constructors_are_seen, __ATOMIC_RELAXED))
+		see_constructors();
+	else if (constructs && __atomic_load_n(&other_namespaces, __ATOMIC_RELAXED))
 		ask_anew();
 	else
-		question_wait(&question_mapped, ask_for_mapped());
+		ask_in_time(constructs);
 }
 
 /* Called at dlmopen(). That the library of an earlier call is gone is learnt now, before another one

@@ -10,4 +10,7 @@
 
 extern const struct hook_ops at_calls;
 
+/* Before the first hooks: has the program called dlmopen() already? */
+void at_calls_begin(void);
+
 #endif

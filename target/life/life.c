@@ -266,6 +266,7 @@ int hooks_enter(bool waits)
 	if (!err) {
 		filters_look(HOOK_THREADS);
 		loader_look();
+		at_calls_begin();
 		err = begin(waits);
 	}
 	if (err) {

@@ -141,17 +141,40 @@ void question_ask(struct question *q, __u32 number)
 		question_answered(q, number);
 }
 
+__u32 question_unmapped;
+
+bool is_unmapped(void)
+{
+	return count_loaded() < __atomic_load_n(&loaded_last, __ATOMIC_ACQUIRE);
+}
+
 __u32 ask_for_mapped(void)
 {
-	unsigned int n = count_loaded();
+	unsigned int n = count_loaded(), had = __atomic_load_n(&loaded_last, __ATOMIC_ACQUIRE);
 	__u32 number;
 
-	if (n == __atomic_load_n(&loaded_last, __ATOMIC_ACQUIRE))
+	if (n == had)
 		return __atomic_load_n(&question_mapped.asked, __ATOMIC_ACQUIRE);
 	number = question_number(&question_mapped);
+	if (n < had)
+		__atomic_store_n(&question_unmapped, number, __ATOMIC_RELEASE);
 	__atomic_store_n(&loaded_last, n, __ATOMIC_RELEASE);
 	question_ask(&question_mapped, number);
 	return number;
+}
+
+static unsigned int
+	looked_last; /* the loader's count when the peer was last told of what is mapped */
+static bool looks;
+
+void look_at_mapped(void)
+{
+	unsigned int n = count_loaded();
+
+	if (n == __atomic_exchange_n(&looked_last, n, __ATOMIC_ACQ_REL) || !capture_is_open())
+		return;
+	__atomic_store_n(&looks, true, __ATOMIC_RELEASE);
+	bell_ring(capture_area());
 }
 
 /* Returns whether all questions were sent. If not, no thread waits for the answers. */
@@ -171,6 +194,8 @@ static bool send_questions_of(struct question *q)
 void questions_send(void)
 {
 	send_questions_of(&question_reads);
+	if (__atomic_exchange_n(&looks, false, __ATOMIC_ACQ_REL))
+		talk_look();
 	if (!send_questions_of(&question_mapped)) /* the next thread that checks asks again */
 		__atomic_store_n(&loaded_last, ~count_loaded(), __ATOMIC_RELEASE);
 }

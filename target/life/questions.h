@@ -46,6 +46,12 @@ void question_ask(struct question *q, __u32 number);
  * before the count is stored, so that a thread that sees the count also sees the number.
  */
 __u32 ask_for_mapped(void);
+/* Was something unmapped since the last question? */
+bool is_unmapped(void);
+/* The number of the last question that was asked for this reason. */
+extern __u32 question_unmapped;
+/* Has the peer look at what is mapped, which it will be asked for when all of it is: it reads the files meanwhile. */
+void look_at_mapped(void);
 /* On the thread of the hooks. */
 void questions_send(void);
 /* On the thread of the hooks: does somebody wait for an answer? If the peer is stopped, nobody does any more. */

@@ -152,6 +152,13 @@ int talk_ask(enum hooks_type type, __u32 number)
 	return talk_put(&a, sizeof(a), 0);
 }
 
+int talk_look(void)
+{
+	const struct meet_head h = { .size = sizeof(h), .type = HOOKS_LOOK };
+
+	return talk_put(&h, sizeof(h), 0);
+}
+
 int talk_birth(int fd, __u32 tid, __u64 ns)
 {
 	struct hooks_child c = { .h = { .size = sizeof(c), .type = HOOKS_CHILD },

@@ -35,6 +35,8 @@ int talk_put(const void *msg, size_t n, int wait_ms);
 void talk_say(enum meet_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int talk_hello(void);
 void talk_bye(int err, __u32 kept);
+/* Sends HOOKS_LOOK. Returns 0 or -errno. */
+int talk_look(void);
 /* Sends HOOKS_MAPPED or HOOKS_READ with this number. Returns 0 or -errno. */
 int talk_ask(enum hooks_type, __u32 number);
 /* Sends the socket of a child that was forked by this thread, at this time. Returns 0 or -errno. */

@@ -16,6 +16,7 @@
 #include "../../user/advise/advise.h"
 #include "../unit/make_call.h"
 #include "../unit/make_device.h"
+#include "../unit/random.h"
 
 #define PROCS 8
 #define STACKS 2000
@@ -135,12 +136,10 @@ static void training(long n)
 	}
 }
 
-static uint64_t seed = 88172645463325252ULL;
+static uint64_t seed = RANDOM_SEED;
 static uint32_t rnd(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
+	random_next(&seed);
 	return (uint32_t)(seed >> 20);
 }
 

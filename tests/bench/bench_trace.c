@@ -17,6 +17,7 @@
 #include "../../user/flow/sink.h"
 #include "../../user/trace/reader.h"
 #include "../unit/make_call.h"
+#include "../unit/random.h"
 
 #define ROUNDS 3
 #define KERNELS 40 /* of a step */
@@ -29,13 +30,10 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
-static uint64_t seed = 88172645463325252ULL;
+static uint64_t seed = RANDOM_SEED;
 static uint64_t rnd(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return random_next(&seed);
 }
 
 /* About the mean, mostly below it, with a tail: as durations are. */

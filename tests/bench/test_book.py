@@ -200,6 +200,13 @@ goals_end"""
     check("book-goals", done.returncode == 1 and done.stdout.splitlines()[2:] == [
         "== 4 goals were missed", "above: 7 ns (goal: at most 6.5 ns)", "below: 299999.5 rows (goal: at least 300000 rows)",
         "unknown: not measured (goal: at most 5 MiB)", "false ended with status 1"], done.stdout)
+    done = subprocess.run(["bash", "-c", f"""tmp={folder}; . {HERE}/goals.sh; bound x 9 "it is old"; bound y 5 why; bound z 7 "as x"
+at_most x 8 6 ns; at_most y 5.5 4; at_least z 7 10; goals_end"""], stdout=subprocess.PIPE, text=True, check=False)
+    check("book-goals-bounds", done.returncode == 1 and done.stdout.splitlines() == [
+        "== 2 goals were not reached, within what the design can hold", "x: 8 ns (goal: at most 6 ns; bound: 9 ns: it is old)",
+        "z: 7 (goal: at least 10; bound: 7: as x)", "== 1 goals were missed", "y: 5.5 (goal: at most 4; bound: 5)"], done.stdout)
+    done = subprocess.run(["bash", "-c", f"tmp={folder}; . {HERE}/goals.sh; bound x 9 old; at_most x 8 6; goals_end"], stdout=subprocess.PIPE, text=True, check=False)
+    check("book-goals-within", done.returncode == 0 and done.stdout.endswith("== no bound was missed\n"), done.stdout)
     done = subprocess.run(["bash", "-c", f"tmp={folder}; . {HERE}/goals.sh; at_most x 1 1; goals_end"], stdout=subprocess.PIPE, text=True, check=False)
     check("book-goals-reached", done.returncode == 0 and done.stdout == "== every goal was reached\n", done.stdout)
 

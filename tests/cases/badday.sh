@@ -51,7 +51,7 @@ in_memory() {
 }
 
 # The tables and buffers in the kernel, which take 53 MiB where there is room, fit the limit of cudatrace's cgroup.
-case_small_cgroup() {
+case_small_cgroup() { # undisturbed
 	local how
 	for how in "stat -o $T/sums" "stat --source=hooks -o $T/sums" "record -o $T/rec" "--keep-chatty -o $T/rows" "--keep-chatty --source=hooks -o $T/rows"; do
 		# shellcheck disable=SC2086

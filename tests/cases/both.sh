@@ -24,7 +24,7 @@ case_both_same_rows() { # long undisturbed
 }
 
 
-# barring: what makes of a program one that may not write to its own code, into $T/bar.so, as an LD_PRELOAD.
+# barring: makes $T/bar.so, which as an LD_PRELOAD forbids a program to write to its own code. hooks.sh uses it too.
 barring() {
 	gcc -shared -fPIC -o "$T/bar.so" -x c - << 'END'
 #include <errno.h>

@@ -427,7 +427,7 @@ case_per_thread_build() {
 
 # Why there is no call, in the last line: by probes, by hooks, one by one and counted.
 # The text that a returned address points to is shown, and an error is named in the same way as an argument and as a result.
-case_calls_error_texts() {
+case_calls_error_texts() { # undisturbed
 	local source
 	for source in probes hooks; do
 		[ "$source$(uname -m)" != hooksaarch64 ] || continue
@@ -464,7 +464,7 @@ cudaGetErrorName cudaErrorUnknown error=123456
 cuGetErrorName CUDA_SUCCESS error=CUDA_ERROR_INVALID_VALUE, pStr="CUDA_ERROR_INVALID_VALUE"'
 }
 
-case_why_no_calls() {
+case_why_no_calls() { # undisturbed
 	local source command load="import ctypes, sys; ctypes.CDLL(sys.argv[1])"
 	one_line() { grep '^cudatrace: 0 calls' "$T/err"; }
 	for source in probes hooks; do

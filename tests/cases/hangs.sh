@@ -307,7 +307,7 @@ case_watch_lock() {
 }
 
 # A folder that others can write to, or that a link leads to, is refused.
-case_watch_refuses() {
+case_watch_refuses() { # undisturbed
 	mkdir -m 777 "$T/open" "$T/real"
 	ln -s "$T/real" "$T/link"
 	ct watch --dump "$T/open" -p $$

@@ -400,7 +400,7 @@ case_hooks_no_clock() { # undisturbed
 
 # Where the kernel tells of it, a filter that the program sets by an instruction of its own is known before it is there: no hook makes a system
 # call from then on, though the next call has a text to be read, or a stack.
-case_hooks_filtered_at_once() { # undisturbed
+case_hooks_filtered_at_once() { # long undisturbed
 	with_hooks
 	for _ in 1 2 3; do
 		for stacks in '' -k; do
@@ -1039,27 +1039,7 @@ only probes see its calls: run as root, with --source=probes"
 # A program that may not write to its own code.
 case_hooks_barred() { # undisturbed
 	with_hooks
-	gcc -shared -fPIC -o "$T/bar.so" -x c - << 'END'
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-__attribute__((constructor)) static void bar(void)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwrite64, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
-}
-END
+	barring # both.sh
 	LD_PRELOAD=$T/bar.so target a queries 20
 	rc=0
 	"$CUDATRACE" --source=hooks -p "$PID_a" -d 5 -o "$T/rows" 2> "$T/err" || rc=$?
@@ -1323,6 +1303,8 @@ void *load(const char *path) { return dlopen(path, RTLD_NOW); }
 END
 	gcc -O1 -D_GNU_SOURCE -o "$T/loads" -x c - << 'END'
 #include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
 static int calls(void *there)
 {
 	int (*f)(void *) = there ? (int (*)(void *))dlsym(there, "cudaFree") : 0;
@@ -1332,6 +1314,7 @@ static int calls(void *there)
 int main(int argc, char **argv)
 {
 	void *loader, *(*load)(const char *);
+	char go;
 
 	for (int i = 0; argc == 2 && i < 5; i++)
 		if (!calls(dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW)))
@@ -1339,6 +1322,12 @@ int main(int argc, char **argv)
 	if (argc == 2)
 		return 0;
 	loader = dlmopen(LM_ID_NEWLM, argv[2], RTLD_NOW);
+	if (argc > 3) {
+		puts("ready");
+		fflush(stdout);
+		if (read(0, &go, 1) != 1)
+			return 1;
+	}
 	load = loader ? (void *(*)(const char *))dlsym(loader, "load") : 0;
 	return !load || !calls(load(argv[1]));
 }
@@ -1349,6 +1338,58 @@ END
 	ct --strict --source=hooks -- "$T/loads" "$T/there.so" "$T/loader.so"
 	ok_rc
 	says '^cudatrace: 3 calls, 0 lost$'
+	# by -p, to a program that has called dlmopen() before
+	mkfifo "$T/in"
+	"$T/loads" "$T/there.so" "$T/loader.so" waits < "$T/in" > "$T/ready" &
+	pid=$!
+	exec 9> "$T/in"
+	wait_for 5 grep -q ready "$T/ready"
+	attach --strict --source=hooks -p $pid
+	echo >&9
+	wait "$CT" || fail "status $?"
+	says '^cudatrace: 3 calls, 0 lost$'
+}
+
+# The loader maps a library, then what it needs, and fills in their slots only then: calls through these are seen, of the first
+# library that the program loads and of a later one.
+case_hooks_needed_library() { # undisturbed
+	local i
+	with_hooks
+	# a function that has no room for a jump
+	if [ "$(uname -m)" = x86_64 ]; then i='xor %eax, %eax'; else i='mov w0, #0'; fi
+	gcc -shared -Wl,-soname,libshort.so -o "$T/libshort.so" -x assembler - << END
+.text
+.globl cudaFree
+.type cudaFree, %function
+cudaFree:
+ $i
+ ret
+.size cudaFree, . - cudaFree
+.section .note.GNU-stack,"",%progbits
+END
+	for i in 1 2; do
+		echo "int cudaFree(void *); int inner$i(void) { return cudaFree(0); }" |
+			gcc -shared -fPIC -O1 -Wl,-z,now,-soname,libinner$i.so,-rpath,"$T" -o "$T/libinner$i.so" -x c - -L"$T" -lshort
+		echo "int inner$i(void); int call(void) { return inner$i(); }" |
+			gcc -shared -fPIC -O1 -Wl,-z,now,-rpath,"$T" -o "$T/outer$i.so" -x c - -L"$T" -linner$i
+	done
+	gcc -O1 -o "$T/loads" -x c - -L"$T" -Wl,--no-as-needed,-rpath,"$T" -lshort -ldl << 'END'
+#include <dlfcn.h>
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		void *library = dlopen(argv[i], RTLD_NOW);
+		int (*call)(void) = library ? (int (*)(void))dlsym(library, "call") : 0;
+
+		if (!call || call() || call() || call())
+			return 1;
+	}
+	return 0;
+}
+END
+	ct --source=hooks -o "$T/rows" -- "$T/loads" "$T/outer1.so" "$T/outer2.so"
+	ok_rc
+	expect "rows of two libraries" "$(grep -c cudaFree "$T/rows")" 6
 }
 
 # Where a library was another one is mapped: its code is not taken for the first one's, from which somebody took the hooks.

@@ -27,3 +27,21 @@ case_inject_under_return_probes() {
 	inject "$PID_h" reused
 	unhang
 }
+
+# What is brought into a program makes no system call but those about which its filter was asked: this program is killed at any other.
+case_inject_needs() { # undisturbed
+	marked
+	local opts
+	for opts in '--source=hooks --keep-chatty' '--source=hooks -k --keep-chatty' 'stat --source=hooks' '--gpu --keep-chatty' '--source=cupti --gpu'; do
+		"$CALLS" allows 2500 > "$T/prog.out" 2> "$T/prog.err" &
+		pid=$!
+		wait_for 5 grep -q allowed "$T/prog.out"
+		# shellcheck disable=SC2086 # they are options
+		ct $opts -o "$T/rows" -d 1.3 -p $pid
+		expect "$opts: status" "$rc" 0
+		grep -q cudaStreamQuery "$T/rows" || fail "$opts: no rows; $(cat "$T/err")"
+		rc=0
+		wait $pid || rc=$?
+		expect "$opts: the program ended" "$rc $(tail -n 1 "$T/prog.out")" "0 survived"
+	done
+}

@@ -322,7 +322,7 @@ case_library_crossing_gpu() {
 	crossing_attached "" --gpu
 }
 
-case_library_crossing_hooks() {
+case_library_crossing_hooks() { # undisturbed
 	crossing_attached exits --source=hooks
 }
 
@@ -330,6 +330,6 @@ case_library_crossing_nvtx() {
 	crossing_attached exits --layers nvtx
 }
 
-case_library_crossing_all() {
+case_library_crossing_all() { # undisturbed
 	crossing_attached "" --source=hooks --gpu --layers nvtx
 }

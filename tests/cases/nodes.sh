@@ -70,7 +70,7 @@ last_number() {
 }
 
 # However busy the processes are, and however much the tracer has to read of their calls: it reads of each of their agents, too.
-case_nodes_fair() { # long
+case_nodes_fair() { # long undisturbed
 	local n source pid launches open kernels alone
 	for n in 4 8; do
 		for source in probes hooks; do
@@ -90,7 +90,7 @@ case_nodes_fair() { # long
 }
 
 # Calls and device work begin and end at the same moment.
-case_nodes_window() {
+case_nodes_window() { # long undisturbed
 	local source i
 	for source in probes hooks; do
 		node 3 -p 1 -t 2 -- -1 loop
@@ -105,7 +105,7 @@ case_nodes_window() {
 }
 
 # A kernel at the end of the trace is in a scope that is known, as any other.
-case_nodes_window_scopes() {
+case_nodes_window_scopes() { # undisturbed
 	local source pid i
 	"$BIN/operators" train 100000000 > "$T/work.out" 2>&1 < /dev/null &
 	pid=$!
@@ -121,7 +121,7 @@ case_nodes_window_scopes() {
 }
 
 # One of the processes is killed: it is named, and the others are whole.
-case_nodes_killed() {
+case_nodes_killed() { # undisturbed
 	local source
 	for source in probes hooks; do
 		node 3 -p 1 -- -1 loop
@@ -146,7 +146,7 @@ node_works() {
 }
 
 # Processes that start late and end early have all of their work.
-case_nodes_late_and_early() {
+case_nodes_late_and_early() { # undisturbed
 	local source
 	for source in probes hooks; do
 		# shellcheck disable=SC2016 # it is the inner shell's
@@ -159,7 +159,7 @@ case_nodes_late_and_early() {
 }
 
 # The tracer itself is stopped for a second: what waits is read later, and nothing is lost without a word.
-case_nodes_stopped_reader() {
+case_nodes_stopped_reader() { # undisturbed
 	local source
 	for source in probes hooks; do
 		node 2 -p 1 -- -1 loop
@@ -180,7 +180,7 @@ case_nodes_stopped_reader() {
 
 # A process in which no thread can be stopped, as it waits in a call that would not go on as before, takes the tracer as long as it is
 # willing to wait; the hooks of another one are answered meanwhile.
-case_nodes_one_waits() { # long
+case_nodes_one_waits() { # long undisturbed
 	local holder
 	node 1 -p 1 -- -1 loop
 	python3 -c '

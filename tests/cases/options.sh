@@ -590,7 +590,7 @@ case_schema() {
 	python3 -m json.tool < "$T/out" > /dev/null || fail "not JSON"
 }
 
-case_doctor() {
+case_doctor() { # undisturbed
 	target a queries 1
 	ct doctor -p "$PID_a"
 	ok_rc
@@ -616,7 +616,7 @@ case_doctor() {
 }
 
 # Which source suits a process, and why the other does not.
-case_doctor_sources() {
+case_doctor_sources() { # undisturbed
 	[ "$(uname -m)" = x86_64 ] || skip "hooks are for x86-64"
 	target a queries 1
 	ct doctor -p "$PID_a"

@@ -44,7 +44,7 @@ folder() {
 }
 
 # What root has in a folder of the user's: recordings, tables, databases, folders of files, one for each process, what is compressed.
-case_owner_of_recordings() {
+case_owner_of_recordings() { # undisturbed
 	umask 022
 	folder home 700 $USER_ID:$GROUP_ID
 	as_sudo record -o "$folder/r.ctrace" -- "$CALLS" mix 1 1 1

@@ -28,7 +28,7 @@ own_hole() {
 # The agent is there first: the kernels before the program's profile are in the trace, and its profile has all its kernels. Functions are
 # called by the loader's slots, and by pointers that the program had before the agent came (-d), with and without a subscription (-a), and
 # where hooks have no room for jumps (-f).
-case_profiles_agent_first() {
+case_profiles_agent_first() { # undisturbed
 	local how source before own
 	for source in probes hooks cupti; do
 		for how in '' -d -a '-a -d' '-l -d' -f '-a -f'; do
@@ -104,7 +104,7 @@ case_profiles_again() { # long
 }
 
 # What CUPTI still has of the program's profile comes to the program, whenever it asks for it, before or after it has disabled its kinds.
-case_profiles_late_flush() {
+case_profiles_late_flush() { # long
 	local how
 	for how in disable 'flush disable' 'flush 3 disable'; do
 		nprofile=0
@@ -148,7 +148,7 @@ attached_profiles() {
 	mv "$T/$name.out" "$T/prog.out"
 }
 
-case_profiles_attached() {
+case_profiles_attached() { # long
 	local how nattached=0
 	for how in '' -a -d '-a -d'; do
 		# shellcheck disable=SC2086 # they are options
@@ -176,7 +176,7 @@ case_profiles_attached() {
 }
 
 # A libcupti that nobody has used, and that leads to code of ours: its functions for NVTX, and its slots, on which hooks are.
-case_profiles_none_beside_ours() {
+case_profiles_none_beside_ours() { # undisturbed
 	local how first nattached=0 pid
 	export STANDIN_CUPTI=nvtx
 	for how in '--layers nvtx' '--source=hooks' '--source=hooks --layers nvtx'; do
@@ -208,7 +208,7 @@ case_profiles_killed() {
 }
 
 # Two threads begin at the same moment, and one of them in the middle of another's launches.
-case_profiles_threads() {
+case_profiles_threads() { # undisturbed
 	nprofile=0
 	ct_json --gpu --source=hooks -- "$PROFILES" 20t both 30t stop sleep 2t
 	ok_rc
@@ -218,7 +218,7 @@ case_profiles_threads() {
 }
 
 # In a forked child nothing waits and nothing is taken: the child's calls find CUPTI as the fork has left it.
-case_profiles_fork() {
+case_profiles_fork() { # undisturbed
 	ct_json --gpu --source=hooks -- "$PROFILES" 5 fork start 3 stop
 	ok_rc
 	expect_kinds kernel 5

@@ -162,7 +162,7 @@ case_python_joined() { # long undisturbed
 
 # What people see of stacks: mem, folded and advise take Python's frames alone where a thread runs Python. Without --all-frames nothing of the
 # interpreter, of libc's start, and of where a package is installed.
-case_python_shown() {
+case_python_shown() { # undisturbed
 	local p lib=$STANDIN/libcudart.so mod=$T/site-packages/pkg/mod.py frames
 	p=$(pythons | head -n 1)
 	[ -n "$p" ] || skip "no Python from 3.10 to 3.14 here"
@@ -220,7 +220,7 @@ for i in range(3): ctypes.CDLL(sys.argv[1]).cudaMalloc(ctypes.byref(ctypes.c_voi
 }
 
 # Without -k nothing is looked at.
-case_python_not_asked() {
+case_python_not_asked() { # undisturbed
 	local p
 	p=$(pythons | head -n 1)
 	[ -n "$p" ] || skip "no Python from 3.10 to 3.14 here"

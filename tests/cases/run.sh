@@ -1,17 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# run.sh - runs the real-BPF cases: tests/cases/run.sh [--short] [--half 1|2] [--links] [-l] [NAME-GLOB...]
+# run.sh - runs the real-BPF cases: tests/cases/run.sh [--short] [--jobs N] [--links] [-l] [NAME-GLOB...]
 #
 # Needs root, ./cudatrace and the programs of `make cases-progs`. Prints `ok NAME`, `not ok NAME: why` or `skip NAME: why`
-# for each case, with the seconds that it took, and at last `N passed, N failed, N skipped`; the status is 1 when one failed. -l lists
+# for each case, with the seconds that it took, and those of processors that it and all that it waited for took, and at last `N passed, N failed, N skipped`; the status is 1 when one failed. -l lists
 # the cases. --short leaves out those that take long: `# long` stands behind their names. --links runs the files of cases that depend on
 # how a function is probed; for the others a record is a record, whatever probe it comes from.
-# --half: every second case, from the first or from the second on: two halves may run beside each other.
+# --jobs N: N cases beside each other (1; CASE_JOBS in the environment is stronger). Each job has copies of the programs and libraries that its cases trace.
 # SOURCE=hooks runs them by hooks in the place of probes, SOURCE=auto by both, but for those that unsuited-hooks names.
 #
 # Behind the name of a case that traces the whole machine stands `# machine`, behind one that such a tracer would disturb `# undisturbed`. A
 # lock, which all that run on this machine take, keeps the two apart: the first has it alone, the second share it. These cases come first,
-# so that they do not wait for the tests of serve, which have the lock alone and come last in scripts/test.sh. Tracers of others take no
+# so that they do not wait for the tests of serve, which have the lock alone and come last in scripts/test.sh. A job takes none of them that
+# would have to wait for another job's, while there are others. Tracers of others take no
 # lock: a case that they disturb is run again when they have gone, TRIES times in all (3), for which a line `again NAME: why` is printed.
 # lib.sh says how it is judged.
 set -uo pipefail
@@ -48,9 +49,9 @@ if [ "${1:-}" = --short ]; then
 	long='# long'
 	shift
 fi
-half=
-if [ "${1:-}" = --half ]; then
-	half=$2
+jobs=1
+if [ "${1:-}" = --jobs ]; then
+	jobs=${CASE_JOBS:-$2}
 	shift 2
 fi
 files=("$here"/[a-z]*.sh)
@@ -63,15 +64,15 @@ declare -A marks # the words behind a case's name
 while read -r name words; do
 	marks[$name]=$words
 done < <(cat "${files[@]}" | sed -n 's/^case_\([a-z0-9_]*\)() {[ #]*/\1 /p')
-[ -z "$half" ] || mapfile -t names < <(printf '%s\n' "${names[@]}" | awk -v half="$half" 'NR % 2 == half % 2')
-marked=() others=()
+alone=() undisturbed=() others=()
 for name in "${names[@]}"; do
 	case " ${marks[$name]} " in
-	*" machine "* | *" undisturbed "*) marked+=("$name") ;;
+	*" machine "*) alone+=("$name") ;;
+	*" undisturbed "*) undisturbed+=("$name") ;;
 	*) others+=("$name") ;;
 	esac
 done
-names=("${marked[@]}" "${others[@]}")
+names=("${alone[@]}" "${undisturbed[@]}" "${others[@]}")
 if [ "${1:-}" = -l ]; then
 	printf '%s\n' "${names[@]}"
 	exit 0
@@ -93,7 +94,6 @@ own_copies() {
 	local of
 	COPIES=$(mktemp -d "$OUT/own.XXXXXX")
 	trap 'rm -rf "$COPIES"' EXIT
-	trap 'exit 1' INT TERM HUP
 	chmod 755 "$COPIES"
 	mkdir "$COPIES/.output"
 	cp -a "$STANDIN" "$BIN" "$COPIES/.output"
@@ -140,16 +140,19 @@ how_of() {
 
 # run NAME HOW: sets dir, status, why, took.
 run() {
-	local began marked=()
+	local began marked=(env "--default-signal=INT,QUIT") # which a job in the background ignores
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/cudatrace-case.XXXXXX")
 	chmod 755 "$dir"
 	case $2 in
-	alone) marked=(env UNDISTURBED=) ;;
-	undisturbed) marked=(env UNDISTURBED=1) ;;
+	alone) marked+=(UNDISTURBED=) ;;
+	undisturbed) marked+=(UNDISTURBED=1) ;;
 	esac
 	machine_take "$2"
 	began=${EPOCHREALTIME/./}
-	"${marked[@]}" timeout -k 2 "${CASE_TIMEOUT:-300}" "$BASH" "$0" --one "$1" "$dir" > "$dir/log" 2>&1 9>&-
+	{
+		TIMEFORMAT='%U %S'
+		time "${marked[@]}" timeout -k 2 "${CASE_TIMEOUT:-300}" "$BASH" "$0" --one "$1" "$dir" > "$dir/log" 2>&1 9>&-
+	} 2> "$dir/cpu"
 	status=$?
 	took=$(((${EPOCHREALTIME/./} - began) / 100000))
 	machine_leave
@@ -166,15 +169,15 @@ without_tracers() {
 	[ "$status" = 0 ]
 }
 
-own_copies
-passed=0 failed=0 skipped=0
-stays= # another tracer, which did not go while we waited
-for name in "${names[@]}"; do
-	wanted "$name" "$@" || continue
-	if why=$(unsuited "$name"); then
-		echo "skip $name: not by hooks: $why" && skipped=$((skipped + 1))
-		continue
-	fi
+# tell LINES: prints a case's result, and counts it.
+tell() {
+	echo "$1"
+	echo "${1%% *}" >> "$QUEUE/told"
+}
+
+# judge_one NAME: runs a case, as often as it is disturbed, and prints what came of it.
+judge_one() {
+	local name=$1 left
 	for ((left = ${TRIES:-3} - 1; ; left--)); do
 		run "$name" "$(how_of "$name")"
 		if [ "$status" = 0 ] || [ ! -e "$dir/disturbed" ] || [ "$left" = 0 ] || [ "$stays$status" = 177 ]; then
@@ -185,17 +188,86 @@ for name in "${names[@]}"; do
 		rm -rf "$dir"
 	done
 	case $status in
-	0) echo "ok $name ($((took / 10)).$((took % 10)) s)" && passed=$((passed + 1)) ;;
-	77) echo "skip $name: $why" && skipped=$((skipped + 1)) ;;
-	124 | 137) echo "not ok $name: took too long; $why" && said_last "$dir" && failed=$((failed + 1)) ;;
-	*) echo "not ok $name: $why" && said_last "$dir" && failed=$((failed + 1)) ;;
+	0) tell "ok $name ($((took / 10)).$((took % 10)) s; processors $(awk '{ printf "%.1f", $1 + $2 }' "$dir/cpu") s)" ;;
+	77) tell "skip $name: $why" ;;
+	124 | 137) tell "not ok $name: took too long; $why"$'\n'"$(said_last "$dir")" ;;
+	*) tell "not ok $name: $why"$'\n'"$(said_last "$dir")" ;;
 	esac
 	if [ -n "${KEEP:-}" ] && [ "$status" != 0 ]; then
 		echo "   kept $dir"
 	else
 		rm -rf "$dir"
 	fi
+}
+
+# ---- jobs ----
+# $QUEUE/left has the names of the cases that nobody has begun, each with how it is run; $QUEUE/run.N the one of job N.
+
+# take N: the next case for job N in `name`; false: there is none. It is the first that need not wait for what other jobs run, if there is one.
+take() {
+	local running first='' line how
+	exec 7> "$QUEUE/lock"
+	flock 7
+	rm -f "$QUEUE/run.$1"
+	running=$(cat "$QUEUE"/run.* 2> /dev/null)
+	name=
+	while read -r line how; do
+		first=${first:-$line $how}
+		case $how in
+		alone) [[ $running = *alone* || $running = *undisturbed* ]] && continue ;;
+		undisturbed) [[ $running = *alone* ]] && continue ;;
+		esac
+		name="$line $how"
+		break
+	done < "$QUEUE/left"
+	name=${name:-$first}
+	if [ -n "$name" ]; then
+		echo "$name" > "$QUEUE/run.$1"
+		grep -vxF "$name" "$QUEUE/left" > "$QUEUE/rest"
+		mv "$QUEUE/rest" "$QUEUE/left"
+	fi
+	exec 7>&-
+	name=${name% *}
+	[ -n "$name" ]
+}
+
+# job N: cases, until there are none.
+job() {
+	local stays='' # another tracer, which did not go while we waited
+	trap 'exit 1' INT TERM HUP
+	own_copies
+	while take "$1"; do
+		judge_one "$name"
+	done
+}
+
+# shellcheck disable=SC2317 # called at the end
+at_end() {
+	local pid
+	for pid in $(jobs -p); do
+		kill "$pid" 2> /dev/null
+		wait "$pid"
+	done
+	rm -rf "$QUEUE"
+}
+
+trap 'exit 1' INT TERM HUP
+QUEUE=$(mktemp -d "${TMPDIR:-/tmp}/cudatrace-cases.XXXXXX") || exit 1
+trap at_end EXIT
+touch "$QUEUE/left" "$QUEUE/told"
+for name in "${names[@]}"; do
+	wanted "$name" "$@" || continue
+	if why=$(unsuited "$name"); then
+		tell "skip $name: not by hooks: $why"
+	else
+		echo "$name $(how_of "$name")" >> "$QUEUE/left"
+	fi
 done
+for ((n = 1; n <= jobs; n++)); do
+	job "$n" &
+done
+wait
 [ "$long" = '^$' ] || echo "$(cat "$here"/[a-z]*.sh | grep -c '^case_[a-z0-9_]*() { # long') cases that take long are left out: --all runs them"
-echo "$passed passed, $failed failed, $skipped skipped"
+failed=$(grep -cx not "$QUEUE/told")
+echo "$(grep -cx ok "$QUEUE/told") passed, $failed failed, $(grep -cx skip "$QUEUE/told") skipped"
 [ "$failed" = 0 ]

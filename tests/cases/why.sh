@@ -240,6 +240,18 @@ case_why_interrupts() {
 	return 0
 }
 
+# `advise` of a recording that has it says what the gaps were waits for, in place of the calls of the host meanwhile.
+case_why_advice() {
+	with_slow_device
+	ct record --host --gpu -o "$T/a.ctrace" -- "$BIN/planted" pipe 2
+	ok_rc
+	ct advise --rule gpu-gaps --format json "$T/a.ctrace"
+	ok_rc
+	grep -Eq 'What it waited for.*% of the idle time waits for a pipe <- planted: sleeps' "$T/out" || fail "no cause: $(head -c 600 "$T/out")"
+	grep -q 'Meanwhile the host' "$T/out" && fail "the host's calls are said too"
+	return 0
+}
+
 # Without --host a recording cannot say.
 case_why_without_host() {
 	with_slow_device

@@ -43,6 +43,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "timeline"))
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import machine  # noqa: E402
 import page  # noqa: E402
+from protobuf import fields  # noqa: E402
 
 CT = os.environ.get("CUDATRACE", os.path.join(ROOT, "cudatrace"))
 OUT = os.path.join(ROOT, ".output")
@@ -223,31 +224,6 @@ def check_html(what, diary, path):
         said.append((track[1], track[2], record["name"],
                      re.search(r"^returned\t(cudaSuccess|CUDA_SUCCESS)$", record["details"], re.M) is not None))
     same_calls(what, diary, said, short)
-
-
-def fields(data):
-    """(number, value) of a protobuf message."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        result = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            result |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return result
-
-    while at < len(data):
-        key = varint()
-        if key & 7 == 0:
-            yield key >> 3, varint()
-        else:
-            size = varint() if key & 7 == 2 else 8 if key & 7 == 1 else 4
-            yield key >> 3, data[at:at + size]
-            at += size
 
 
 def check_perfetto(what, diary, path):

@@ -18,7 +18,9 @@ import tempfile
 from collections import Counter
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "timeline"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import page  # noqa: E402
+from protobuf import fields  # noqa: E402
 
 writer = sys.argv[1] if len(sys.argv) > 1 else ".output/unit/test_identity"
 ct = os.environ.get("CUDATRACE", "./cudatrace")
@@ -168,31 +170,6 @@ def html(merged, folder):
     check("html: names", {"train (1 on node-a-1, rank 0)", "train (1 on node-a-1 #2, rank 3)", "train (1 on node-a-2, rank 1)", "train (1 on node-b, rank 2)"},
           {t[5] for t, _ in kernels})
     check("html: counters", 2, len({tuple(s) for s in meta["series"]}))
-
-
-def fields(data):
-    """(number, value) of a protobuf message."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(data):
-        key = varint()
-        if key & 7 == 0:
-            yield key >> 3, varint()
-        else:
-            size = varint() if key & 7 == 2 else 8 if key & 7 == 1 else 4
-            yield key >> 3, data[at:at + size]
-            at += size
 
 
 def perfetto(merged, folder):

@@ -14,6 +14,7 @@
 #include "../../user/resolve/stacks/cfi.h"
 #include "../../user/resolve/stacks/symbols.h"
 #include "../../user/util/now.h"
+#include "../unit/make_elf.h"
 #include "dwarf_sections.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -55,10 +56,7 @@ static void make(struct image *im, const uint8_t *data, size_t size)
 	size_t names = 1;
 
 	memset(im, 0, sizeof(*im));
-	memcpy(im->e.e_ident, ELFMAG, SELFMAG);
-	im->e.e_ident[EI_CLASS] = ELFCLASS64;
-	im->e.e_ident[EI_DATA] = ELFDATA2LSB;
-	im->e.e_ident[EI_VERSION] = EV_CURRENT;
+	im->e = (Elf64_Ehdr){ .e_ident = MAKE_ELF_IDENT };
 	im->e.e_type = ET_DYN;
 	im->e.e_machine = EM_X86_64;
 	im->e.e_version = EV_CURRENT;

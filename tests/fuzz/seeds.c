@@ -19,6 +19,7 @@
 #include "../../wire/agent_wire.h"
 #include "../../target/nvtx/nvtx_payload.h"
 #include "../../wire/hooks_wire.h"
+#include "../unit/make_elf.h"
 #include "../unit/make_python.h"
 #include "../unit/patch_trace.h"
 #include "dwarf_sections.h"
@@ -252,6 +253,7 @@ static int hooks(const char *folder)
 	add_message(&said, HOOKS_INSTALLED | 8, results, sizeof(results));
 	add_message(&said, HOOKS_MAPPED, ask, sizeof(ask));
 	add_message(&said, HOOKS_READ, ask, sizeof(ask));
+	add_message(&said, HOOKS_LOOK, ask, 0);
 	add_message(&said, HOOKS_CHILD | 16, child, sizeof(child));
 	add_message(&said, HOOKS_BYE, bye, sizeof(bye));
 	call.c.nwords = 4;
@@ -302,7 +304,7 @@ static int device(const char *folder)
 		Elf64_Sym symbols[2];
 		char names[8];
 	} c = {
-		.h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB },
+		.h = { .e_ident = MAKE_ELF_IDENT,
 		       .e_machine = EM_CUDA,
 		       .e_shoff = sizeof(c.h),
 		       .e_shentsize = sizeof(c.sh[0]),

@@ -13,19 +13,17 @@
 
 #include "../../target/common/insn.h"
 #include "hooktest.h"
+#include "../unit/random.h"
 
 #define CALLBACK __attribute__((target("general-regs-only")))
 
 static ZydisDecoder decoder;
-static __u64 seed = 88172645463325252ULL;
+static uint64_t seed = RANDOM_SEED;
 static long rounds = 300000;
 
 static __u64 next(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return random_next(&seed);
 }
 
 /* An instruction that is likely to be one: prefixes now and then, REX often, an opcode that is taken often. */

@@ -13,19 +13,10 @@
 #include <string.h>
 
 #include "../../target/common/prologue.h"
+#include "nccl_funcs.h"
 
 #define MAGIC 0x0280028002800280ULL
 #define API __attribute__((visibility("default")))
-
-typedef enum {
-	ncclFuncBroadcast,
-	ncclFuncReduce,
-	ncclFuncAllGather,
-	ncclFuncReduceScatter,
-	ncclFuncAllReduce,
-	ncclFuncSendRecv,
-	ncclNumFuncs,
-} ncclFunc_t;
 
 struct ncclComm {
 	uint64_t startMagic;

@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 
+#include "random.h"
 #include "unit.h"
 
 #define PROGRAMS ".output/programs"
@@ -27,10 +28,7 @@ static uint64_t seed = 0x2545f4914f6cdd1dULL;
 
 static inline uint64_t any(uint64_t n)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % n;
+	return random_next(&seed) % n;
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include "../../user/stages/stages.h"
 #include "make_call.h"
 #include "make_device.h"
+#include "random.h"
 #include "unit.h"
 
 #define MS 1000000ULL
@@ -403,10 +404,7 @@ static uint64_t seed = 0x9e3779b97f4a7c15ULL;
 
 static uint64_t rnd(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return random_next(&seed);
 }
 
 /* Records of device kinds with anything in them that record_check() lets pass. */

@@ -24,6 +24,7 @@
 #include "../../user/flow/plan.h"
 #include "../../user/util/now.h"
 #include "make_elf.h"
+#include "random.h"
 #include "unit.h"
 
 /* A breakpoint of another tracer at the next one does not lie in what is compared. */
@@ -342,12 +343,10 @@ static void test_truncated(const char *elf, size_t len)
 	close(fd);
 }
 
-static uint64_t rng = 88172645463325252ULL;
+static uint64_t rng = RANDOM_SEED;
 static uint64_t next(void)
 {
-	rng ^= rng << 13;
-	rng ^= rng >> 7;
-	return rng ^= rng << 17;
+	return random_next(&rng);
 }
 
 /* Damages what the reader looks at: the headers, the section table, symbols and their names. */

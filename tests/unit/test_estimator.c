@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../../user/source/muted/estimator.h"
+#include "random.h"
 #include "unit.h"
 
 #define RUNS 200
@@ -21,9 +22,7 @@ static uint64_t state;
 
 static double uniform(void)
 {
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
+	random_next(&state);
 	return (double)(state >> 11) / 9007199254740992.0;
 }
 
@@ -117,7 +116,7 @@ static struct run run(void (*make)(void), uint64_t seed, bool by_work)
 	struct estimator_rest rest = { 0 };
 	struct run r = { 0 };
 
-	state = seed * 0x9e3779b97f4a7c15ULL + 88172645463325252ULL;
+	state = seed * 0x9e3779b97f4a7c15ULL + RANDOM_SEED;
 	make();
 	for (int s = 0; s + STRETCH <= TICKS; s += STRETCH) {
 		int from = s + (int)(uniform() * (STRETCH - WINDOW));

@@ -14,6 +14,7 @@
 #include "make_call.h"
 #include "make_device.h"
 #include "make_muted.h"
+#include "random.h"
 #include "unit.h"
 
 static const struct kernel_name vec_add = {
@@ -495,11 +496,9 @@ static void test_page(void)
 
 static uint32_t rnd(void)
 {
-	static uint64_t x = 88172645463325252ull;
+	static uint64_t x = RANDOM_SEED;
 
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
+	random_next(&x);
 	return (uint32_t)(x >> 32);
 }
 

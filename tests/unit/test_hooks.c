@@ -29,6 +29,7 @@
 #include "../../user/util/now.h"
 #include "../hooks/lines.h"
 #include "api_row.h"
+#include "random.h"
 #include "unit.h"
 
 #define RING_BYTES 65536u
@@ -895,13 +896,11 @@ static void test_scopes_signals(void)
 
 /* ---- what makes no sense ---- */
 
-static uint64_t random_state = 88172645463325252ULL;
+static uint64_t random_state = RANDOM_SEED;
 
 static uint64_t random_number(void)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	return random_state ^= random_state << 17;
+	return random_next(&random_state);
 }
 
 static struct hooks_thread *block(uint32_t i, size_t *bytes, char **area)

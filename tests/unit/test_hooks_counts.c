@@ -19,6 +19,7 @@
 #include "../../user/source/agent/agent_tids.h"
 #include "../../user/source/hooks/hooks_counts.h"
 #include "api_row.h"
+#include "random.h"
 #include "unit.h"
 
 #define RING_BYTES 65536u
@@ -470,13 +471,11 @@ static void test_processes(void)
 
 /* ---- what makes no sense ---- */
 
-static uint64_t random_state = 88172645463325252ULL;
+static uint64_t random_state = RANDOM_SEED;
 
 static uint64_t random_number(void)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	return random_state ^= random_state << 17;
+	return random_next(&random_state);
 }
 
 static void *mapped_area(void)

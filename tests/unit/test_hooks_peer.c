@@ -822,6 +822,40 @@ static void test_long_search(void)
 	scans_by = elf_scan_until;
 }
 
+static int count_scans(int fd, const uint64_t *capture, uint64_t until_ns, struct elf_scan *out)
+{
+	searched++;
+	return elf_scan_until(fd, capture, until_ns, out);
+}
+
+/* What will be asked for is read when the process says that it was mapped, once, and nothing is said then. */
+static void test_ahead(void)
+{
+	const struct meet_head looks = { .size = sizeof(looks), .type = HOOKS_LOOK };
+	struct mapped lib;
+
+	plan_add(plan.capture, row("cudaMalloc"));
+	plan_add(plan.shown, row("cudaMalloc"));
+	scans_by = count_scans;
+	open_greeted(&(struct hooks_peer_opts){ 0 });
+	read_start();
+	lib = map_runtime();
+	searched = 0;
+	says(&looks, sizeof(looks));
+	says(&looks, sizeof(looks));
+	hooks_peer_drain(peer);
+	CHECK_EQ(1, searched);
+	CHECK_EQ(0, told(NULL));
+	asks(HOOKS_MAPPED, 1);
+	hooks_peer_drain(peer);
+	CHECK_EQ(1, searched);
+	CHECK_EQ(HOOKS_FUNCS, told(NULL));
+	CHECK_EQ(1, got.list.n);
+	munmap(lib.at, lib.bytes);
+	close_peer();
+	scans_by = elf_scan_until;
+}
+
 /* A thread has asked, and its process is killed: nothing invalid was sent. */
 static void test_killed_asking(void)
 {
@@ -1318,6 +1352,7 @@ int main(void)
 	RUN(test_order);
 	RUN(test_no_room_for_runtime);
 	RUN(test_long_search);
+	RUN(test_ahead);
 	RUN(test_killed_asking);
 	RUN(test_dies_unread);
 	RUN(test_gone);

@@ -15,6 +15,7 @@
 #include "../../user/source/agent/agent_tids.h"
 #include "../../user/source/hooks/hooks_reader.h"
 #include "../../user/util/now.h"
+#include "random.h"
 #include "unit.h"
 
 #define RING_BYTES 65536u
@@ -185,13 +186,11 @@ static uint64_t lost_of(struct area *a)
 
 /* ---- tests ---- */
 
-static uint64_t random_state = 88172645463325252ULL;
+static uint64_t random_state = RANDOM_SEED;
 
 static uint64_t random_number(void)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	return random_state ^= random_state << 17;
+	return random_next(&random_state);
 }
 
 /* What is packed comes out again, whatever sizes follow each other. */

@@ -11,16 +11,14 @@
 #include "../../user/trace/reader.h"
 #include "../../user/trace/writer.h"
 #include "patch_trace.h"
+#include "random.h"
 #include "unit.h"
 #include "../../wire/control.h"
 
-static uint64_t state = 88172645463325252ULL;
+static uint64_t state = RANDOM_SEED;
 static uint64_t rnd(void)
 {
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
+	return random_next(&state);
 }
 
 static uint64_t below(uint64_t n)

@@ -6,17 +6,15 @@
 #include <errno.h>
 
 #include "make_join.h"
+#include "random.h"
 
 /* ---- anything in any order ---- */
 
-static uint64_t seed = 88172645463325252ULL;
+static uint64_t seed = RANDOM_SEED;
 
 static uint64_t rnd(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return random_next(&seed);
 }
 
 struct item {

@@ -14,6 +14,7 @@
 #include "../../user/trace/reader.h"
 #include "../../user/trace/writer.h"
 #include "patch_trace.h"
+#include "random.h"
 #include "unit.h"
 
 static char out_path[64], json_path[64];
@@ -438,13 +439,10 @@ static void test_stored_again(void)
 
 /* ---- hostile ---- */
 
-static uint64_t seed = 88172645463325252ULL;
+static uint64_t seed = RANDOM_SEED;
 static uint64_t rnd(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return random_next(&seed);
 }
 
 static void through(const struct sink_ops *ops, const char *path)

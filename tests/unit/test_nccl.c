@@ -9,6 +9,7 @@
 #include "../../user/nccl/nccl_group.h"
 #include "../../user/proc/target.h"
 #include "../../user/util/now.h"
+#include "../standin/nccl_funcs.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -21,16 +22,6 @@
 #include <unistd.h>
 
 #define SECONDS 1000000000ULL
-
-typedef enum {
-	ncclFuncBroadcast,
-	ncclFuncReduce,
-	ncclFuncAllGather,
-	ncclFuncReduceScatter,
-	ncclFuncAllReduce,
-	ncclFuncSendRecv,
-	ncclNumFuncs
-} ncclFunc_t;
 
 /* The struct of a libnccl, in the debug information of this program. */
 struct ncclComm {

@@ -16,6 +16,7 @@
 #include "make_call.h"
 #include "make_device.h"
 #include "make_muted.h"
+#include "random.h"
 #include "unit.h"
 
 #define MS 1000000ULL
@@ -505,7 +506,7 @@ static void play_busy(struct test_sink *b)
 						  .full = "ncclDevKernel_AllReduce",
 						  .brief = "ncclDevKernel_AllReduce",
 						  .source = CT_NAME_DEVICE };
-	uint64_t x = 88172645463325252;
+	uint64_t x = RANDOM_SEED;
 	struct made_device m;
 
 	for (uint32_t pid = 1000; pid <= 2000; pid += 1000) {
@@ -523,9 +524,7 @@ static void play_busy(struct test_sink *b)
 					      CT_CALL, 0, 0, LAUNCH_ARGS);
 		struct make_at where = at(pid, 0, i % 3 ? 7 : 20, from + 10, from + 10);
 
-		x ^= x << 13;
-		x ^= x >> 7;
-		x ^= x << 17;
+		random_next(&x);
 		where.end_ns += 15000 + x % 60000;
 		c->h.pid = c->h.tid = pid;
 		c->h.start_ns = cause.start_ns;
@@ -723,16 +722,14 @@ static void test_much(void)
 {
 	static const struct timeline_ops counting = { count_begin, count_end, on_value };
 	struct timeline *t = timeline_open(&counting, NULL);
-	uint64_t x = 88172645463325252, n = 2000000;
+	uint64_t x = RANDOM_SEED, n = 2000000;
 	static const char bytes[100];
 
 	for (uint64_t i = 0; i < n; i++) {
 		struct timeline_key key = { .kind = 1, .a = (uint32_t)(i % 64) };
 		struct timeline_span s = { .len = (uint32_t)(x % sizeof(bytes)) };
 
-		x ^= x << 13;
-		x ^= x >> 7;
-		x ^= x << 17;
+		random_next(&x);
 		s.start_ns = i * 10 + x % 500;
 		s.end_ns = s.start_ns + 1 + x % 300;
 		if (timeline_add(t, timeline_track(t, &key), &s, bytes))

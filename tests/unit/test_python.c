@@ -17,6 +17,7 @@
 #include "../../user/proc/python.h"
 #include "../../user/resolve/stacks/python_stack.h"
 #include "make_python.h"
+#include "random.h"
 #include "unit.h"
 
 #define SCRIPT "tests/unit/python_stacks.py"
@@ -822,12 +823,9 @@ static void test_bounds(void)
 
 static uint64_t dice(void)
 {
-	static uint64_t x = 88172645463325252ULL;
+	static uint64_t x = RANDOM_SEED;
 
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return x;
+	return random_next(&x);
 }
 
 static void test_random_records(void)

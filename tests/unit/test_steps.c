@@ -147,6 +147,42 @@ static void test_profiler(void)
 	end();
 }
 
+/* Another process gets the number of one that has ended: each has its own steps. */
+static void test_number_again(void)
+{
+	struct ct_process next = { .h = { .size = sizeof(next),
+					  .kind = CT_PROCESS,
+					  .pid = 7,
+					  .tid = 7,
+					  .start_ns = 5000,
+					  .end_ns = 5000 },
+				   .start_boottime_ns = 9 };
+	struct ct_exit gone = { .h = { .size = sizeof(gone), .kind = CT_EXIT, .pid = 7 } };
+	const struct steps_of *p;
+	size_t n;
+
+	begin(NULL);
+	range("ProfilerStep#4", 1000, 2000);
+	range("ProfilerStep#5", 2000, 3000);
+	kernel("gemm", 2900, 3400);
+	CHECK_EQ(0, steps_event(steps, &(struct event){ .rec = &gone.h, .proc = &process }));
+	kernel("gemm", 3400, 3500); /* comes late */
+	CHECK_EQ(0, steps_event(steps, &(struct event){ .rec = &next.h, .proc = &process }));
+	range("ProfilerStep#1", 6000, 6500);
+	kernel("gemm", 6100, 6200);
+	CHECK_EQ(0, steps_finish(steps));
+	p = steps_list(steps, &n);
+	if (CHECK_EQ(2, n)) {
+		CHECK_EQ(2, p[0].n);
+		CHECK_EQ(2, p[0].nwork);
+		CHECK_EQ(1000, p[0].median_ns);
+		CHECK_EQ(1, p[1].n);
+		CHECK_EQ(1, p[1].nwork);
+		CHECK_EQ(500, p[1].median_ns);
+	}
+	end();
+}
+
 static void test_named(void)
 {
 	const struct steps_of *p;
@@ -424,6 +460,7 @@ static void test_use(void)
 int main(void)
 {
 	RUN(test_profiler);
+	RUN(test_number_again);
 	RUN(test_named);
 	RUN(test_optimizer);
 	RUN(test_operators);

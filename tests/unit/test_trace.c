@@ -16,17 +16,15 @@
 #include "../../user/trace/writer.h"
 #include "patch_trace.h"
 #include "make_call.h"
+#include "random.h"
 #include "unit.h"
 
 static char path[64];
 
-static uint64_t seed = 88172645463325252ULL;
+static uint64_t seed = RANDOM_SEED;
 static uint64_t rnd(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return random_next(&seed);
 }
 
 static uint64_t below(uint64_t n)
@@ -346,7 +344,7 @@ static void write_file(const char *bytes, size_t len)
 }
 
 /* Checks that `part` is a part of `all`, in order, with nothing that is not in `all` except the
- * reader's own CT_LOST records. Returns how many of these there are. */
+ * reader's own CT_LOST records. Returns how many records of `part` these are, or -1. */
 static long part_of(const struct list *part, const struct list *all)
 {
 	size_t at = 0;

@@ -7,7 +7,7 @@
 
 #include "unit.h"
 #include "../../user/api/api.h"
-#include "../../user/why/why.h"
+#include "../../user/gaps/why.h"
 
 #define MS 1000000ULL
 #define PID 100

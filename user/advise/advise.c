@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../gaps/why.h"
 #include "../event/holes/holes.h"
 #include "../event/device.h"
 #include "alike.h"
@@ -37,7 +38,11 @@ struct advice {
 	struct advise_totals totals;
 	bool errors_muted;
 	const struct holes *holes; /* what was not seen; NULL: not known */
-	bool bad;		   /* there was no memory for a finding */
+	struct why *why;	   /* from the first host state on; NULL: there is none */
+	const struct why_part *parts;
+	size_t nparts;
+	bool causes_made;
+	bool bad; /* there was no memory for a finding */
 };
 
 const char *advise_severity_name(enum advise_severity s)
@@ -133,6 +138,7 @@ void advise_close(struct advice *a)
 			text_free(&f->places[k].stack);
 		}
 	}
+	why_close(a->why);
 	free(a->findings);
 	free(a->long_calls);
 	sites_stacks_close(a->stacks);
@@ -184,6 +190,33 @@ const struct long_call *advise_long_calls(struct advice *a, size_t *n, uint64_t 
 	*n = a->nlong;
 	*least_ns = a->long_ns;
 	return a->long_calls;
+}
+
+/* What threads waited for is in few recordings: only then what explains gaps is kept. */
+static int learn_cause(struct advice *a, const struct event *ev)
+{
+	int err;
+
+	if (!a->why && ev->rec->kind != CT_HOST_SEGMENT)
+		return 0;
+	a->why = a->why ? a->why : why_open();
+	err = a->why ? why_event(a->why, ev) : -ENOMEM;
+	return err < 0 ? err : 0;
+}
+
+const struct why_part *advise_causes(struct advice *a, const struct advise_process *p,
+				     uint32_t device)
+{
+	if (a->why && !a->causes_made) {
+		a->parts = why_finish(a->why, a->holes, &a->nparts);
+		a->bad |= !a->parts;
+	}
+	a->causes_made = true;
+	for (size_t i = 0; a->parts && i < a->nparts; i++)
+		if (a->parts[i].is_device && a->parts[i].pid == p->shown &&
+		    (a->parts[i].device == device || a->nparts == 1))
+			return &a->parts[i];
+	return NULL;
 }
 
 bool advise_may_keep_spans(struct advice *a, unsigned int n)
@@ -436,8 +469,10 @@ static void after_call(const struct seen *s)
 int advise_event(struct advice *a, const struct event *ev)
 {
 	struct seen s = { .a = a, .ev = ev, .h = ev->rec };
-	int err;
+	int err = learn_cause(a, ev);
 
+	if (err)
+		return err;
 	switch (ev->rec->kind) {
 	case CT_DEVICE: learn_device(a, (const struct ct_device *)ev->rec); return 0;
 	case CT_CALL:

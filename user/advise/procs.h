@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* procs.h - the processes and threads that rules keep something for: bounded. */
+/*
+ * procs.h - the processes and threads that rules keep something for: bounded. Rules make their findings at the end,
+ * also of processes that have ended by then: so they are in no event/registry, and are found by pid and start.
+ */
 #ifndef CT_ADVISE_PROCS_H
 #define CT_ADVISE_PROCS_H
 

@@ -151,6 +151,10 @@ bool advise_may_keep_spans(struct advice *, unsigned int n);
 /* The same for live allocations, and for what steps are found by. */
 bool advise_may_keep_live(struct advice *, unsigned int n);
 bool advise_may_keep_steps(struct advice *, unsigned int n);
+/* At the end: what kept a device of a process waiting, where the recording has host states; NULL: it has none. */
+struct why_part;
+const struct why_part *advise_causes(struct advice *, const struct advise_process *,
+				     uint32_t device);
 /* Sorted by start; valid once all events have come. */
 const struct long_call *advise_long_calls(struct advice *, size_t *n, uint64_t *least_ns);
 struct site_stacks;

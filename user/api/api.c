@@ -113,6 +113,17 @@ static int row_for_version(int row, int version)
 	return newest;
 }
 
+/* Could fnmatch(3) find that the name fits? As far as the pattern's letters before a * say. */
+static bool may_fit(const char *pattern, const char *name)
+{
+	while (*pattern && *pattern == *name) {
+		pattern++;
+		name++;
+	}
+	return *pattern == *name || *pattern == '*' || *pattern == '?' || *pattern == '[' ||
+	       *pattern == '\\';
+}
+
 /* The first row of a C++ function, or -1. */
 static int row_of_class(const char *symbol)
 {
@@ -128,7 +139,8 @@ static int row_of_class(const char *symbol)
 		__atomic_store_n(&first, i, __ATOMIC_RELAXED);
 	}
 	for (; i < api_nfuncs; i++)
-		if (strstr(api_funcs[i].name, "::") && !fnmatch(api_funcs[i].name, name, 0))
+		if (may_fit(api_funcs[i].name, name) && strstr(api_funcs[i].name, "::") &&
+		    !fnmatch(api_funcs[i].name, name, 0))
 			return i;
 	return -1;
 }

@@ -5,6 +5,9 @@
  * when it is forgotten. The registry finds the struct, knows which process has a number, and bounds how
  * many there are. Knows no table, no stage and no sink.
  *
+ * It is for what is kept of a process while it runs. What a process has done, and is to be printed at the end,
+ * outlives it: it stands in an array or a table of its owner, whose place the struct may hold, as in sums/steps.
+ *
  *	struct mine {
  *		struct registered r; // first
  *		uint64_t calls;

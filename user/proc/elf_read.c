@@ -6,8 +6,8 @@
  * mapping of a truncated file raises SIGBUS), and nothing is read from the file twice: each piece
  * is copied with pread(2), checked against the size of the file, and used from the copy. A large
  * symbol table is walked with little memory: the needed parts of its symbols are kept, then the
- * string table is read in pieces of 4 MiB. libtorch_cuda.so has 200 000 symbols and 60 MB of names,
- * so the first letters of a name are compared before anything else is done.
+ * string table is read in pieces of 512 KiB, which stay in a core's cache. libtorch_cpu.so has 500 000 symbols and 80 MB of names,
+ * so the first letters of a name are compared before anything else is done, eight at a time.
  *
  * Knows ELF and nothing of CUDA.
  */
@@ -25,7 +25,7 @@
  * keep the tracer busy. */
 #define MAX_PHDRS 1024
 #define MAX_SHDRS (1 << 20)
-#define STR_CHUNK (4ULL << 20)
+#define STR_CHUNK (512ULL << 10)
 #define SYM_CHUNK 4096
 /* symbols that are handled at a time, so that memory is bounded whatever the table's size; sane
  * files have fewer */
@@ -313,20 +313,49 @@ static int by_chunk(const struct want *w, size_t n, uint32_t nchunks, uint32_t *
 	return 0;
 }
 
+#define BEGINS 64 /* that are compared by words; further ones letter by letter */
+
 /* Which symbols are wanted, and the function that takes them. */
 struct query {
 	uint32_t types;		   /* 1 << STT_ */
 	const char *const *begins; /* NULL: all */
 	elf_sym_fn fn;
 	void *ctx;
+	/* the first eight letters of begins[] */
+	struct {
+		uint64_t letters, mask;
+		size_t len;
+	} words[BEGINS];
+	size_t nwords;
 };
 
+static void query_words(struct query *q)
+{
+	for (; q->begins && q->begins[q->nwords] && q->nwords < BEGINS; q->nwords++) {
+		size_t len = strlen(q->begins[q->nwords]), n = len < 8 ? len : 8;
+
+		q->words[q->nwords].len = len;
+		q->words[q->nwords].mask = q->words[q->nwords].letters = 0;
+		memcpy(&q->words[q->nwords].letters, q->begins[q->nwords], n);
+		memset(&q->words[q->nwords].mask, 0xff, n);
+	}
+}
+
+/* name: eight bytes at least can be read there, and what is behind its end does not matter. */
 static bool elf_read_wanted(const struct query *q, const char *name)
 {
+	uint64_t letters;
+
 	if (!q->begins)
 		return true;
-	for (const char *const *begin = q->begins; *begin; begin++)
-		if (!strncmp(name, *begin, strlen(*begin)))
+	memcpy(&letters, name, sizeof(letters));
+	for (size_t i = 0; i < q->nwords; i++)
+		if (!((letters ^ q->words[i].letters) & q->words[i].mask) &&
+		    (q->words[i].len <= 8 ||
+		     !strncmp(name + 8, q->begins[i] + 8, q->words[i].len - 8)))
+			return true;
+	for (size_t i = BEGINS; q->nwords == BEGINS && q->begins[i]; i++)
+		if (!strncmp(name, q->begins[i], strlen(q->begins[i])))
 			return true;
 	return false;
 }
@@ -338,20 +367,24 @@ static int elf_read_names(const struct elf_file *f, const Elf64_Shdr *strs, cons
 {
 	uint32_t nchunks = (uint32_t)((strs->sh_size + STR_CHUNK - 1) / STR_CHUNK), *order, *first;
 	int err = by_chunk(w, n, nchunks, &order, &first);
+	uint64_t room = strs->sh_size < STR_CHUNK ? strs->sh_size : STR_CHUNK + ELF_NAME_MAX;
+	char *chunk;
 
 	if (err)
 		return err;
+	chunk = malloc(room + ELF_NAME_MAX + 1);
+	if (!chunk)
+		err = -ENOMEM;
 	for (uint32_t c = 0; !err && c < nchunks; c++) {
 		uint64_t at = c * STR_CHUNK, len = strs->sh_size - at;
-		char *chunk;
 
 		if (first[c] == first[c + 1])
 			continue;
-		if (len > STR_CHUNK + ELF_NAME_MAX)
-			len = STR_CHUNK + ELF_NAME_MAX;
-		err = read_alloc(f, strs->sh_offset + at, len, ELF_NAME_MAX, &chunk);
+		len = len < room ? len : room;
+		err = elf_read(f, chunk, len, strs->sh_offset + at);
 		if (err)
 			break;
+		memset(chunk + len, 0, ELF_NAME_MAX + 1);
 		for (uint32_t i = first[c]; !err && i < first[c + 1]; i++) {
 			const struct want *s = &w[order[i]];
 			struct elf_sym sym = { .name = chunk + (s->name - at),
@@ -366,8 +399,8 @@ static int elf_read_names(const struct elf_file *f, const Elf64_Shdr *strs, cons
 			if (!err && !(i % SYM_CHUNK))
 				err = in_time(f);
 		}
-		free(chunk);
 	}
+	free(chunk);
 	free(order);
 	free(first);
 	return err;
@@ -404,8 +437,9 @@ static int table(const struct elf_file *f, const Elf64_Shdr *sh, const struct qu
 
 /* Finds the first table of a type. The gABI allows one table of each type, so a file that claims a
  * thousand does not cause a thousand reads. */
-static int first_table(const struct elf_file *f, uint32_t sh_type, const struct query *q)
+static int first_table(const struct elf_file *f, uint32_t sh_type, struct query *q)
 {
+	query_words(q);
 	for (uint32_t i = 0; i < f->nshdr; i++)
 		if (f->shdr[i].sh_type == sh_type)
 			return table(f, &f->shdr[i], q);

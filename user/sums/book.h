@@ -5,6 +5,7 @@
  * answer from it. Knows no format.
  *
  * Memory is bounded: calls and device work for which there is no entry are counted in `no_room`.
+ * Entries outlive their processes, which they name by pid and start: so no event/registry has them.
  */
 #ifndef CT_BOOK_H
 #define CT_BOOK_H

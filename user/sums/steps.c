@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../event/holes/holes.h"
+#include "../event/registry.h"
 #include "../api/traits.h"
 #include "../event/scopes/peak.h"
 #include "../util/parse.h"
@@ -18,6 +19,7 @@
 #define PRODUCTS_MAX 4194304 /* products whose FLOP were counted */
 #define PROCS_MAX 4096
 #define CAME_MAX 4096
+#define STAYS_NS 5000000000ULL /* the last records of a process come later than its end */
 #define PROFILER "ProfilerStep#"
 #define OPTIMIZER "Optimizer.step#"
 
@@ -29,8 +31,9 @@ struct name {
 
 struct work {
 	uint64_t start_ns, end_ns;
-	uint32_t pid, name; /* name: place in names + 1; 0: none */
-	uint8_t class;	    /* enum overlap_class */
+	uint32_t proc; /* its place in procs */
+	uint32_t name; /* place in names + 1; 0: none */
+	uint8_t class; /* enum overlap_class */
 	bool kernel;
 	float least_ns; /* of the product that begins with it; negative: not known */
 	double flop;	/* of this product; 0: none begins */
@@ -38,21 +41,21 @@ struct work {
 
 /* A product whose FLOP are counted. */
 struct product {
-	uint32_t pid, id;
+	uint32_t proc, id;
 	uint32_t number; /* of the call that launched its kernels: a graph is launched again */
 };
 
 /* An operator or a launch. */
 struct mark {
 	struct beat beat;
-	uint32_t pid, tid, name;
+	uint32_t proc, tid, name;
 	bool launch;
 };
 
 /* A range that may be a step. */
 struct range {
 	uint64_t start_ns, end_ns, number, hash; /* hash: of its name */
-	uint32_t pid, tid;
+	uint32_t proc, tid;
 	uint8_t how; /* enum steps_how */
 };
 
@@ -62,8 +65,32 @@ struct came {
 	uint32_t pid;
 };
 
+/* The process that has a number now. */
+struct stepping {
+	struct registered r;
+	uint32_t place; /* in procs, + 1; 0: none yet */
+};
+
+/* What the one before did stays: it may have had steps. */
+static void renewed(void *ctx, void *item, const struct ct_hdr *h)
+{
+	struct stepping *p = item;
+
+	(void)ctx;
+	if (registry_other(p->r.start_boottime_ns, p->r.exited, (const struct ct_process *)h))
+		p->place = 0;
+}
+
+static const struct registry_rules rules = {
+	.size = sizeof(struct stepping),
+	.most = PROCS_MAX,
+	.stays_ns = STAYS_NS,
+	.exec = renewed,
+};
+
 struct steps {
 	const char *name;
+	struct registry pids; /* of struct stepping */
 	struct hash_map names, products;
 	struct work *work;
 	struct mark *marks;
@@ -94,6 +121,7 @@ struct steps *steps_open(const char *name, size_t max)
 	s->name = name;
 	s->max = max;
 	s->until_ns = UINT64_MAX;
+	registry_open(&s->pids, &rules, s);
 	hash_map_open_of(&s->names, struct name, hash, NAMES_MAX);
 	hash_map_open_of(&s->products, struct product, number, PRODUCTS_MAX);
 	return s;
@@ -106,6 +134,7 @@ void steps_close(struct steps *s)
 	if (!s)
 		return;
 	hash_map_each(&s->names, n) free(n->text);
+	registry_close(&s->pids);
 	hash_map_close(&s->names);
 	hash_map_close(&s->products);
 	for (size_t i = 0; i < s->nprocs; i++)
@@ -174,24 +203,20 @@ static uint32_t steps_name_of(struct steps *s, const char *text)
 
 /* ---- what comes ---- */
 
-static struct steps_of *proc_find(struct steps *s, uint32_t pid)
-{
-	/* the newest are the likely ones */
-	for (size_t i = s->nprocs; i; i--)
-		if (s->procs[i - 1].pid == pid)
-			return &s->procs[i - 1];
-	return NULL;
-}
-
 static struct steps_of *proc_get(struct steps *s, const struct event *ev)
 {
-	struct steps_of *p = proc_find(s, ev->rec->pid);
+	struct stepping *now = ev->proc ? registry_of(&s->pids, ev->proc)
+					: registry_get(&s->pids, ev->rec->pid);
+	struct steps_of *p;
 
-	if (p || s->nprocs == PROCS_MAX)
-		return p;
+	if (!now || (!now->place && s->nprocs == PROCS_MAX))
+		return NULL;
+	if (now->place)
+		return &s->procs[now->place - 1];
 	p = array_add(s->procs, s->nprocs);
 	if (!p)
 		return NULL;
+	now->place = (uint32_t)s->nprocs;
 	p->pid = ev->rec->pid;
 	p->shown_pid = ev->proc ? process_unique(ev->proc) : p->pid;
 	p->start_boottime_ns = ev->proc ? ev->proc->start_boottime_ns : 0;
@@ -219,6 +244,11 @@ enum overlap_class steps_class(const struct event *ev)
 		       : OVERLAP_COMPUTE;
 }
 
+static uint32_t place_of(const struct steps *s, const struct steps_of *p)
+{
+	return (uint32_t)(p - s->procs);
+}
+
 /* Adds the FLOP of a product with the first kernel that computes it. */
 static void add_product(struct steps *s, struct steps_of *p, struct work *w, const struct event *ev)
 {
@@ -227,7 +257,7 @@ static void add_product(struct steps *s, struct steps_of *p, struct work *w, con
 
 	if (!w->kernel || !peak_computes(ev))
 		return;
-	key = (struct product){ ev->product->pid, ev->product->id, ev->capture ? ev->number : 0 };
+	key = (struct product){ place_of(s, p), ev->product->id, ev->capture ? ev->number : 0 };
 	if (!hash_map_get(&s->products, &key, &made)) {
 		s->no_room++;
 		return;
@@ -256,7 +286,7 @@ static int add_work(struct steps *s, const struct event *ev)
 	p->devices |= 1ULL << (((const struct ct_work *)h)->device & 63);
 	*w = (struct work){ .start_ns = h->start_ns,
 			    .end_ns = h->end_ns,
-			    .pid = h->pid,
+			    .proc = place_of(s, p),
 			    .class = (uint8_t)steps_class(ev),
 			    .kernel = h->kind == CT_KERNEL };
 	add_product(s, p, w, ev);
@@ -280,7 +310,7 @@ static int add_mark(struct steps *s, const struct event *ev, uint64_t symbol, co
 	if (!m)
 		return -ENOMEM;
 	p->beats = true;
-	*m = (struct mark){ { h->start_ns, h->end_ns, symbol }, h->pid, h->tid, 0, launch };
+	*m = (struct mark){ { h->start_ns, h->end_ns, symbol }, place_of(s, p), h->tid, 0, launch };
 	m->name = steps_name_of(s, name);
 	return 1;
 }
@@ -312,18 +342,20 @@ static int add_range(struct steps *s, const struct event *ev, const char *name)
 {
 	const struct ct_hdr *h = ev->rec;
 	enum steps_how how = how_of(s, name);
+	struct steps_of *p;
 	struct range *r;
 
 	/* one that was not seen to its end is no whole step */
 	if (!how || ((const struct ct_scope *)h)->flags & CT_SCOPE_UNFINISHED)
 		return how != STEPS_NONE;
-	if (!proc_get(s, ev) || s->nranges == ranges_max(s))
+	p = proc_get(s, ev);
+	if (!p || s->nranges == ranges_max(s))
 		return no_room(s, h);
 	r = array_add(s->ranges, s->nranges);
 	if (!r)
 		return -ENOMEM;
-	*r = (struct range){ h->start_ns, h->end_ns, 0,		  hash_bytes(name, strlen(name)),
-			     h->pid,	  h->tid,    (uint8_t)how };
+	*r = (struct range){ h->start_ns,    h->end_ns, 0,	     hash_bytes(name, strlen(name)),
+			     place_of(s, p), h->tid,	(uint8_t)how };
 	if (how == STEPS_PROFILER)
 		r->number = strtoull(name + strlen(PROFILER), NULL, 10);
 	return 1;
@@ -362,6 +394,8 @@ static int add_came(struct steps *s, const struct ct_hdr *h)
 
 int steps_event(struct steps *s, const struct event *ev)
 {
+	if (registry_record(&s->pids, ev->rec))
+		return 0;
 	if (ev->rec->kind == CT_ENTERED)
 		return add_came(s, ev->rec);
 	if (ev->rec->kind == CT_SCOPE_END)
@@ -379,22 +413,23 @@ static int by_work(const void *pa, const void *pb)
 {
 	const struct work *a = pa, *b = pb;
 
-	return a->pid != b->pid ? ORDER(a->pid, b->pid) : ORDER(a->start_ns, b->start_ns);
+	return a->proc != b->proc ? ORDER(a->proc, b->proc) : ORDER(a->start_ns, b->start_ns);
 }
 
 static int by_mark(const void *pa, const void *pb)
 {
 	const struct mark *a = pa, *b = pb;
 
-	return a->pid != b->pid ? ORDER(a->pid, b->pid) : ORDER(a->beat.start_ns, b->beat.start_ns);
+	return a->proc != b->proc ? ORDER(a->proc, b->proc)
+				  : ORDER(a->beat.start_ns, b->beat.start_ns);
 }
 
 static int by_range(const void *pa, const void *pb)
 {
 	const struct range *a = pa, *b = pb;
 
-	if (a->pid != b->pid)
-		return ORDER(a->pid, b->pid);
+	if (a->proc != b->proc)
+		return ORDER(a->proc, b->proc);
 	return a->start_ns != b->start_ns ? ORDER(a->start_ns, b->start_ns)
 					  : ORDER(b->end_ns, a->end_ns);
 }
@@ -430,7 +465,7 @@ static int by_ranges(const struct steps *s, struct steps_of *p, enum steps_how h
 	for (size_t i = 0; i < s->nranges && !err; i++) {
 		const struct range *r = &s->ranges[i];
 
-		if (r->pid != p->pid || r->how != how)
+		if (r->proc != place_of(s, p) || r->how != how)
 			continue;
 		p->how = how;
 		p->tid = shown_tid(p, r->tid);
@@ -715,13 +750,13 @@ int steps_finish(struct steps *s)
 	if (s->nranges)
 		qsort(s->ranges, s->nranges, sizeof(*s->ranges), by_range);
 	for (size_t i = s->nwork; i; i--) {
-		struct steps_of *p = proc_find(s, s->work[i - 1].pid);
+		struct steps_of *p = &s->procs[s->work[i - 1].proc];
 
 		p->work = i - 1;
 		p->nwork++;
 	}
 	for (size_t i = s->nmarks; i; i--) {
-		struct steps_of *p = proc_find(s, s->marks[i - 1].pid);
+		struct steps_of *p = &s->procs[s->marks[i - 1].proc];
 
 		p->beat = i - 1;
 		p->nbeats++;

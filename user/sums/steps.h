@@ -2,6 +2,8 @@
 /*
  * steps.h - the steps of each process's program, and what the GPU did in each: `stat --by step`.
  *
+ * A process that ended keeps its steps until the end, also if another one has its number.
+ *
  * Steps come from ranges that say so, or else from the period of the operators or launches of a
  * thread. Memory is bounded; what found no room is counted. Knows no format.
  */

@@ -8,6 +8,9 @@
  * one is missed, the next one's period is longer. Device work comes between refreshes and belongs
  * to the current period. A process that has ended is shown once more, in the period in which it
  * ended. Memory is bounded: counts that found no room are in `no_room`.
+ *
+ * Processes are in no event/registry: a count of the kernel side says by pid and start whose it is, the last one
+ * comes behind the CT_EXIT, and by then another process may have the pid, and is shown beside the one that ended.
  */
 #ifndef CT_TOP_MODEL_H
 #define CT_TOP_MODEL_H

@@ -4,7 +4,7 @@
 #define CT_WHY_PRINT_H
 
 #include "../flow/sink.h"
-#include "why.h"
+#include "../gaps/why.h"
 
 struct why_print {
 	const struct why *why;

@@ -38,6 +38,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "../../../user/source/inject/inject_needs.h"
+
 cudaError_t cudaProfilerStart(void);
 cudaError_t cudaProfilerStop(void);
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t fn, void *data,
@@ -626,6 +628,34 @@ static void mode_seccomp(void)
 	_exit(0);
 }
 
+/* N: kills at all that neither injection nor this mode calls (user/source/inject/inject_needs.h). */
+static void mode_allows(void)
+{
+	enum { NEEDS = sizeof(inject_needs) / sizeof(inject_needs[0]) };
+	static const int own[] = { __NR_write, __NR_exit_group };
+	struct sock_filter filter[2 * (NEEDS + 2) + 2], *f = filter;
+	struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	*f++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+					    offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < NEEDS + 2; i++) {
+		int nr = i < NEEDS ? (int)inject_needs[i].nr : own[i - NEEDS];
+
+		*f++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1);
+		*f++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	*f = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	queries(1);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) || write(1, "allowed\n", 8) != 8)
+		_exit(1);
+	for (long i = 0; i < arg(0); i++) {
+		queries(1);
+		usleep(1000);
+	}
+	_exit(write(1, "survived\n", 9) != 9);
+}
+
 /* N: a filter as above that lets prctl(2) through, too, and then another one. */
 static void mode_seccomp_twice(void)
 {
@@ -953,6 +983,7 @@ static const struct {
 	{ "inner", mode_inner },
 	{ "seccomp", mode_seccomp },
 	{ "seccomp-twice", mode_seccomp_twice },
+	{ "allows", mode_allows },
 	{ "forbids", mode_forbids },
 	{ "limited", mode_limited },
 	{ "maps", mode_maps },

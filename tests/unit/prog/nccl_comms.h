@@ -5,16 +5,9 @@
 
 #include <stdint.h>
 
-#define COMM_MAGIC 0x0280028002800280ULL
+#include "../../standin/nccl_funcs.h"
 
-typedef enum {
-	ncclFuncBroadcast,
-	ncclFuncReduce,
-	ncclFuncAllGather,
-	ncclFuncReduceScatter,
-	ncclFuncAllReduce,
-	ncclFuncSendRecv,
-} ncclFunc_t;
+#define COMM_MAGIC 0x0280028002800280ULL
 
 #ifndef STRUCT
 #define STRUCT ncclComm

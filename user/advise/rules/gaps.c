@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../rule.h"
+#include "../../gaps/why.h"
 #include "../../util/table/array.h"
 
 #define GAPS_SHARE 0.05 /* of the time from a device's first work to its last */
@@ -106,6 +107,19 @@ static void say_host(struct text *t, const struct host *host, uint64_t total_ns,
 		 rule_time((double)(total_ns > host->any_ns ? total_ns - host->any_ns : 0)));
 }
 
+/* Where it was recorded what threads waited for, that is the answer. */
+static bool say_causes(struct text *t, const struct why_part *p)
+{
+	if (!p || !p->idle_ns || !p->known_ns)
+		return false;
+	rule_say(t, " What it waited for (`cudatrace why FILE` has all of it):");
+	for (size_t i = 0; i < p->ncauses && i < 3; i++)
+		rule_say(t, "%s %.1f %% of the idle time %s", i ? ";" : "",
+			 (double)p->causes[i].ns / (double)p->idle_ns * 100, p->causes[i].text);
+	rule_say(t, ".");
+	return true;
+}
+
 static size_t find_gaps(const struct spans *b, struct gap *gaps, struct hits *h, uint64_t *total_ns)
 {
 	size_t n = 0;
@@ -159,8 +173,10 @@ static void gaps_of(struct advice *a, struct advise_process *p, const struct pro
 		 "the longest time was %s.",
 		 d->id, rule_time((double)GAP_NS), (unsigned long long)n, rule_time((double)total),
 		 rule_time((double)span), rule_time((double)(longest->end_ns - longest->start_ns)));
-	advise_long_calls(a, &ncalls, &least);
-	say_host(&f->evidence, host, total, least);
+	if (!say_causes(&f->evidence, advise_causes(a, p, d->id))) {
+		advise_long_calls(a, &ncalls, &least);
+		say_host(&f->evidence, host, total, least);
+	}
 	if (host->own_ns)
 		rule_say(&f->evidence,
 			 " CUPTI's own work took %s of it, which is not part of the "

@@ -294,14 +294,23 @@ int hooks_funcs_specs(const struct capture_plan *plan, hooks_send_fn send, void 
 
 /* ---- mappings ---- */
 
+/* What the process was told of this one, or NULL. */
+static struct mapping *find_mapping(const struct hooks_mapped *m, const struct ct_vma *v)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->maps[i].start == v->start && m->maps[i].dev == v->dev &&
+		    m->maps[i].ino == v->ino)
+			return &m->maps[i];
+	return NULL;
+}
+
 /* Was the process told of this one? It is remembered. */
 static bool is_known(struct hooks_mapped *m, const struct ct_vma *v)
 {
-	for (size_t i = 0; i < m->n; i++) {
-		if (m->maps[i].start != v->start || m->maps[i].dev != v->dev ||
-		    m->maps[i].ino != v->ino)
-			continue;
-		m->maps[i].round = m->round;
+	struct mapping *had = find_mapping(m, v);
+
+	if (had) {
+		had->round = m->round;
 		return true;
 	}
 	if (m->n >= MAPPED_MAX || !array_fit(m->maps, m->cap, m->n + 1))
@@ -501,6 +510,27 @@ static int one_mapping(void *ctx, const struct ct_vma *v)
 		err = keep(o, rank, &out);
 	}
 	return err;
+}
+
+struct looking {
+	struct hooks_files *files;
+	const struct hooks_mapped *mapped;
+};
+
+static int look_at_file(void *ctx, const struct ct_vma *v)
+{
+	const struct looking *l = ctx;
+
+	if (!find_mapping(l->mapped, v))
+		hooks_funcs_look(l->files, v);
+	return 0;
+}
+
+void hooks_funcs_ahead(struct hooks_files *files, const struct hooks_mapped *mapped, pid_t pid)
+{
+	struct looking l = { files, mapped };
+
+	maps_read(-1, pid, look_at_file, &l);
 }
 
 int hooks_funcs_send(struct hooks_files *files, struct hooks_mapped *mapped, pid_t pid,

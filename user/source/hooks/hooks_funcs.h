@@ -48,5 +48,7 @@ int hooks_funcs_specs(const struct capture_plan *, hooks_send_fn, void *ctx);
  * are linked into libraries last. Returns how many there are or -errno. */
 int hooks_funcs_send(struct hooks_files *, struct hooks_mapped *, pid_t pid, uint32_t number,
 		     hooks_send_fn, void *ctx);
+/* Reads the files of what it has mapped since the last time, so that they are known when it asks. */
+void hooks_funcs_ahead(struct hooks_files *, const struct hooks_mapped *, pid_t pid);
 
 #endif

@@ -597,6 +597,7 @@ static void look_at_filters(struct hooks_peer *p)
 
 static void drain_messages(struct hooks_peer *p)
 {
+	bool looks = false;
 	int fd;
 
 	for (int i = 0;
@@ -617,7 +618,11 @@ static void drain_messages(struct hooks_peer *p)
 			if (p->state != HOOKS_PEER_HELLO || !p->conn.keyed)
 				say(p);
 			break;
-		case HOOKS_MAPPED: mapped(p); break;
+		case HOOKS_MAPPED:
+			mapped(p);
+			looks = false;
+			break;
+		case HOOKS_LOOK: looks = true; break;
 		case HOOKS_READ:
 			if (p->reads++ == READS_MAX)
 				mistrust(p, "too much that is to be read now");
@@ -629,6 +634,8 @@ static void drain_messages(struct hooks_peer *p)
 		default: mistrust(p, "a message");
 		}
 	}
+	if (looks && p->state != HOOKS_PEER_ENDED)
+		hooks_funcs_ahead(p->o.files, p->mapped, p->conn.pid);
 }
 
 void hooks_peer_drain(struct hooks_peer *p)

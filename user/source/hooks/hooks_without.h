@@ -2,7 +2,8 @@
 /*
  * hooks_without.h - which of the traced processes use CUDA and have no hooks. The kernel says which
  * processes begin, execute a program, map a file and end (discover/watch); who has hooks is said by
- * whoever knows. Needs the right to watch the whole machine.
+ * whoever knows. Needs the right to watch the whole machine. No event/registry has these processes: no record has
+ * told of them yet, a thread is counted off when it ends, and a process is judged a while after its last one.
  */
 #ifndef CT_HOOKS_WITHOUT_H
 #define CT_HOOKS_WITHOUT_H

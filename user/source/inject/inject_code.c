@@ -21,6 +21,7 @@
 
 struct file {
 	uint64_t dev, ino;
+	uint64_t start; /* of the copy whose functions are called */
 	enum inject_kind kind;
 };
 
@@ -298,9 +299,40 @@ static int read_file(struct inject_code *c, struct target *t, const struct targe
 
 /* ---- all of them ---- */
 
+static uint64_t loader_of(const struct target_map *maps, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (maps[i].exec && maps[i].ino && kind_of(maps[i].path) == INJECT_LOADER)
+			return maps[i].start;
+	return 0;
+}
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* A libc that is mapped again is that of another namespace (dlmopen(3)), and has threads in it as the first one has. The
+ * program's own was mapped right after the loader, wherever the kernel puts what comes later: its functions are the ones
+ * that are called. */
+static int read_copy(struct inject_code *c, struct target *t, const struct target_map *m,
+		     struct file *former, uint64_t loader)
+{
+	const struct inject_functions was = c->found;
+	enum inject_kind kind = INJECT_LIBC;
+	int err = read_file(c, t, m, &kind);
+
+	if (apart(m->start, loader) < apart(former->start, loader))
+		former->start = m->start;
+	else
+		c->found = was;
+	return err;
+}
+
 static int read_all(struct inject_code *c, struct target *t, const struct target_map *maps, int n)
 {
 	struct file *files = calloc((size_t)n + 1, sizeof(*files));
+	uint64_t loader = loader_of(maps, n);
 	int nfiles = 0, err = 0;
 
 	for (int i = 0; files && i < n && !err; i++) {
@@ -319,8 +351,12 @@ static int read_all(struct inject_code *c, struct target *t, const struct target
 			if (j == nfiles) {
 				kind = kind_of(m->path);
 				err = read_file(c, t, m, &kind);
-				files[nfiles++] =
-					(struct file){ .dev = m->dev, .ino = m->ino, .kind = kind };
+				files[nfiles++] = (struct file){ .dev = m->dev,
+								 .ino = m->ino,
+								 .start = m->start,
+								 .kind = kind };
+			} else if (files[j].kind == INJECT_LIBC) {
+				err = read_copy(c, t, m, &files[j], loader);
 			}
 			kind = files[j].kind;
 		}

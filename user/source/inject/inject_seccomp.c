@@ -12,12 +12,10 @@
 #include <linux/seccomp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include "../host.h"
+#include "inject_needs.h"
 #include "inject_seccomp.h"
 
 #ifndef PTRACE_SECCOMP_GET_FILTER
@@ -122,42 +120,19 @@ static uint32_t inject_seccomp_run(const struct sock_filter *code, size_t len,
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-/* What injection itself calls, and what loading a library and starting a thread need. */
-static const struct {
-	const char *name;
-	long nr;
-	uint64_t args[6];
-} needed[] = {
-	{ "mmap",
-	  SYS_mmap,
-	  { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0ull } },
-	{ "mmap (executable)", SYS_mmap, { 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, 3 } },
-	{ "mprotect", SYS_mprotect, { 4096, 4096, PROT_READ } },
-	{ "munmap", SYS_munmap, { 4096, 4096 } },
-	{ "memfd_create", SYS_memfd_create, { 4096, 1 } },
-	{ "socketpair", SYS_socketpair, { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC } },
-	{ "close", SYS_close, { 3 } },
-	{ "openat", SYS_openat, { (uint64_t)-100 } },
-	{ "read", SYS_read, { 3 } },
-	{ "fstat", SYS_fstat, { 3 } },
-	{ "newfstatat", SYS_newfstatat, { 3 } },
-	{ "sendto", SYS_sendto, { 3 } },
-	{ "getpid", SYS_getpid, { 0 } },
-	{ "rt_sigreturn", SYS_rt_sigreturn, { 0 } },
-	{ "clone", SYS_clone, { 0x3d0f00 } },
-};
-
-/* Whether a filter lets everything pass. clone3 may be refused: libc then makes do with clone. */
+/* Whether a filter lets everything pass. NULL: it does. */
 static const char *denied(const struct sock_filter *code, size_t len)
 {
-	for (size_t i = 0; i < ARRAY_LEN(needed); i++) {
-		struct seccomp_data data = { .nr = (int)needed[i].nr, .arch = ARCH_HERE };
+	for (size_t i = 0; i < ARRAY_LEN(inject_needs); i++) {
+		const struct inject_need *n = &inject_needs[i];
+		struct seccomp_data data = { .nr = (int)n->nr, .arch = ARCH_HERE };
 		uint32_t verdict;
 
-		memcpy(data.args, needed[i].args, sizeof(data.args));
+		memcpy(data.args, n->args, sizeof(data.args));
 		verdict = inject_seccomp_run(code, len, &data) & SECCOMP_RET_ACTION_FULL;
-		if (verdict != SECCOMP_RET_ALLOW && verdict != SECCOMP_RET_LOG)
-			return needed[i].name;
+		if (verdict != SECCOMP_RET_ALLOW && verdict != SECCOMP_RET_LOG &&
+		    !(n->may_fail && verdict == SECCOMP_RET_ERRNO))
+			return n->name;
 	}
 	return NULL;
 }

@@ -15,13 +15,14 @@
 #include "../../util/table/array.h"
 #include "stripped_isa.h"
 
-#define MASKS 24       /* places in one function that the linker fills in */
-#define MASKED 4       /* bytes at each */
-#define BYTES_MAX 512  /* of a function of the table */
-#define PADDING 16     /* functions begin at a multiple of this */
-#define NEAR (2 << 20) /* bytes: the runtime has a quarter of that */
-#define BETWEEN 2      /* functions between two of a row that are none of it */
-#define PROVEN 3       /* of a row */
+#define MASKS 24	   /* places in one function that the linker fills in */
+#define MASKED 4	   /* bytes at each */
+#define BYTES_MAX 512	   /* of a function of the table */
+#define PADDING 16	   /* functions begin at a multiple of this */
+#define NEAR (2 << 20)	   /* bytes: the runtime has a quarter of that */
+#define BETWEEN 2	   /* functions between two of a row that are none of it */
+#define PROVEN 3	   /* of a row */
+#define WINDOW (256 << 10) /* bytes of code that are read at a time */
 #define FNV_BASIS 0xcbf29ce484222325ULL
 #define FNV_PRIME 0x100000001b3ULL
 
@@ -54,7 +55,17 @@ struct row {
 	size_t last; /* the number of the last one in the list of functions */
 	int order;   /* of the last one; -1: none */
 };
+/* That one of the functions that name themselves calls an address. */
+struct target {
+	uint64_t to;
+	size_t func;
+};
 struct match {
+	struct target *targets; /* sorted, each once */
+	size_t ntargets;
+	uint8_t *window; /* bytes of the file, at window_at */
+	uint64_t window_at;
+	size_t window_bytes;
 	const struct elf_file *file;
 	const struct stripped_isa *isa;
 	const struct stripped *named;
@@ -89,28 +100,74 @@ static const struct code *code_of(const struct match *m, const uint8_t *bytes, s
 	return NULL;
 }
 
-/* Does the function that names itself call this address? */
-static bool calls(const struct match *m, const struct stripped_func *func, uint64_t to)
+/* Copies code. What is asked for next lies behind it, as a rule. */
+static int read_code(struct match *m, uint8_t *bytes, size_t len, uint64_t at)
 {
-	uint64_t at = elf_code_offset(m->file, func->address), leads;
-	uint8_t code[BYTES_MAX];
-	size_t len = func->bytes < sizeof(code) ? func->bytes : sizeof(code);
+	if (at < m->window_at || at + len > m->window_at + m->window_bytes) {
+		uint64_t left = at < m->file->size ? m->file->size - at : 0;
+		int err;
 
-	if (!at || elf_read(m->file, code, len, at))
-		return false;
-	for (size_t i = 0; i + MASKED <= len; i += m->isa->step)
-		if (m->isa->branch(code, i, func->address, &leads) == ISA_CALL && leads == to)
-			return true;
-	return false;
+		m->window_bytes = left < WINDOW ? left : WINDOW;
+		m->window_at = at;
+		err = elf_read(m->file, m->window, m->window_bytes, at);
+		if (err || len > m->window_bytes) {
+			m->window_bytes = 0;
+			return err ? err : -EBADMSG;
+		}
+	}
+	memcpy(bytes, m->window + (at - m->window_at), len);
+	return 0;
+}
+
+static int by_target(const void *a, const void *b)
+{
+	const struct target *x = a, *y = b;
+
+	if (x->to != y->to)
+		return x->to < y->to ? -1 : 1;
+	return (x->func > y->func) - (x->func < y->func);
+}
+
+/* What each function that names itself calls. */
+static int find_targets(struct match *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->named->n; i++) {
+		const struct stripped_func *func = &m->named->funcs[i];
+		uint64_t at = elf_code_offset(m->file, func->address), to;
+		uint8_t code[BYTES_MAX];
+		size_t len = func->bytes < sizeof(code) ? func->bytes : sizeof(code);
+
+		if (!at || read_code(m, code, len, at))
+			continue;
+		for (size_t k = 0; k + MASKED <= len; k += m->isa->step) {
+			struct target *t;
+
+			if (m->isa->branch(code, k, func->address, &to) != ISA_CALL)
+				continue;
+			t = array_add(m->targets, m->ntargets);
+			if (!t)
+				return -ENOMEM;
+			*t = (struct target){ to, i };
+		}
+	}
+	if (m->ntargets)
+		qsort(m->targets, m->ntargets, sizeof(*m->targets), by_target);
+	for (size_t i = 0; i < m->ntargets; i++)
+		if (!n || by_target(&m->targets[n - 1], &m->targets[i]))
+			m->targets[n++] = m->targets[i];
+	m->ntargets = n;
+	return 0;
 }
 
 /* Do most of those that name themselves call it, too? */
 static bool is_common(const struct match *m, uint64_t to)
 {
-	size_t with = 0;
+	size_t first = array_before(m->targets, m->ntargets, x, x->to < to), with = 0;
 
-	for (size_t i = 0; i < m->named->n; i++)
-		with += calls(m, &m->named->funcs[i], to);
+	while (first + with < m->ntargets && m->targets[first + with].to == to)
+		with++;
 	return with > m->named->n / 2;
 }
 
@@ -143,7 +200,7 @@ static void on_function(struct match *m, const struct elf_start *start, size_t n
 
 	if (m->row.n && number - m->row.last > BETWEEN + 1)
 		end_row(m);
-	if (!at || elf_read(m->file, bytes, len, at))
+	if (!at || read_code(m, bytes, len, at))
 		return;
 	c = code_of(m, bytes, len, gap, m->row.order);
 	if (!c && m->row.n && code_of(m, bytes, len, gap, -1)) {
@@ -177,7 +234,9 @@ int stripped_codes(const struct elf_file *file, const struct elf_starts *starts,
 		lo = out->funcs[i].address < lo ? out->funcs[i].address : lo;
 		hi = out->funcs[i].address > hi ? out->funcs[i].address : hi;
 	}
-	for (size_t i = 0; out->n && i + 1 < starts->n; i++) {
+	m->window = malloc(WINDOW);
+	err = m->window ? find_targets(m) : -ENOMEM;
+	for (size_t i = 0; !err && out->n && i + 1 < starts->n; i++) {
 		const struct elf_start *s = &starts->list[i];
 
 		if (s->address + NEAR >= lo && s->address <= hi)
@@ -192,6 +251,8 @@ int stripped_codes(const struct elf_file *file, const struct elf_starts *starts,
 		else
 			err = -ENOMEM;
 	}
+	free(m->targets);
+	free(m->window);
 	free(m);
 	return err;
 }

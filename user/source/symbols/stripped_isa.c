@@ -11,14 +11,26 @@
 
 /* ---- x86-64 ---- */
 
-/* Has one of eight bytes the form of a ModRM byte of an operand relative to %rip? */
-static bool may_refer(const uint8_t *c)
+/* Which of 16 bytes may be a ModRM byte of an operand relative to %rip, behind one of the opcodes that is_reference() knows? A bit for
+ * each. The byte before the first one is read, too. */
+static unsigned int may_refer(const uint8_t *c)
 {
-	uint64_t bytes;
+	typedef uint8_t bytes __attribute__((vector_size(16)));
+	typedef uint64_t words __attribute__((vector_size(16)));
+	bytes modrm, opcode, found;
+	unsigned int bits = 0;
+	words w;
 
-	memcpy(&bytes, c, 8);
-	bytes = (bytes & 0xc7c7c7c7c7c7c7c7ULL) ^ 0x0505050505050505ULL;
-	return (bytes - 0x0101010101010101ULL) & ~bytes & 0x8080808080808080ULL;
+	memcpy(&modrm, c, sizeof(modrm));
+	memcpy(&opcode, c - 1, sizeof(opcode));
+	found = (bytes)((modrm & 0xc7) == 0x05) &
+		(bytes)((opcode == 0x8d) | (opcode == 0x8b) | (opcode == 0x7e));
+	w = (words)found;
+	if (!(w[0] | w[1]))
+		return 0;
+	for (int i = 0; i < 16; i++)
+		bits |= (found[i] & 1u) << i;
+	return bits;
 }
 
 /* Does an instruction that takes an address, or loads a word, end with such a byte at c[at]? lea and mov with
@@ -37,16 +49,21 @@ static int x86_refers(uint64_t *registers, const uint8_t *code, size_t len, size
 	int err = 0;
 
 	(void)registers, (void)own;
-	for (size_t i = 3; i + 5 <= len && !err; i++) {
-		int32_t by;
+	for (size_t i = 3; i + 5 <= len && !err;) {
+		bool whole = i + 16 <= len;
+		unsigned int bits = whole ? may_refer(code + i) : 1;
+		size_t next = i + (whole ? 16 : 1);
 
-		/* most eight bytes have none */
-		while (i + 13 <= len && !may_refer(code + i))
-			i += 8;
-		if (!is_reference(code, i))
-			continue;
-		memcpy(&by, code + i + 1, 4);
-		err = fn(ctx, address + i, address + i + 5 + (uint64_t)(int64_t)by);
+		for (; bits && !err; bits &= bits - 1) {
+			size_t at = i + (size_t)__builtin_ctz(bits);
+			int32_t by;
+
+			if (at + 5 > len || !is_reference(code, at))
+				continue;
+			memcpy(&by, code + at + 1, 4);
+			err = fn(ctx, address + at, address + at + 5 + (uint64_t)(int64_t)by);
+		}
+		i = next;
 	}
 	return err;
 }
