@@ -259,7 +259,9 @@ struct name {
 struct search {
 	const struct text_maps *maps;
 	slots_gate_fn gate_for;
+	slots_each_fn each_gate;
 	struct object *objects;
+	bool *holds; /* which of them has a function with a gate */
 	unsigned int n;
 	struct object_tables tables; /* of the object that is being searched */
 	bool has_tables, has_names;
@@ -291,11 +293,34 @@ static int by_hash(const void *a, const void *b)
 	return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
+/* The objects are in the order of their addresses. */
+static void note_holder(void *ctx, __u64 function)
+{
+	struct search *s = ctx;
+	unsigned int lo = 0, hi = s->n;
+
+	while (lo < hi) {
+		unsigned int mid = (lo + hi) / 2;
+
+		if (s->objects[mid].hi <= function)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo < s->n && function >= s->objects[lo].lo)
+		s->holds[lo] = true;
+}
+
 static void learn_names(struct search *s)
 {
 	s->has_names = true;
-	for (unsigned int i = 0; i < s->n; i++)
-		object_functions(&s->objects[i], one_name, s);
+	s->holds = calloc(s->n + 1, sizeof(*s->holds));
+	if (s->holds)
+		s->each_gate(note_holder, s);
+	for (unsigned int i = 0; i < s->n && s->holds; i++)
+		if (s->holds[i])
+			object_functions(&s->objects[i], one_name, s);
+	free(s->holds);
 	if (s->nnames)
 		qsort(s->names, s->nnames, sizeof(*s->names), by_hash);
 }
@@ -512,9 +537,10 @@ static bool *list_objects(struct search *s)
 	return fresh;
 }
 
-void slots_find(const struct text_maps *maps, enum slots_scope scope, slots_gate_fn gate_for)
+void slots_find(const struct text_maps *maps, enum slots_scope scope, slots_gate_fn gate_for,
+		slots_each_fn each_gate)
 {
-	struct search s = { .maps = maps, .gate_for = gate_for };
+	struct search s = { .maps = maps, .gate_for = gate_for, .each_gate = each_gate };
 	bool *fresh = list_objects(&s);
 
 	forget_unmapped(maps);

@@ -36,13 +36,15 @@ void gate_leave(struct gate *);
 
 /* Returns the gate for the function at this address, or NULL. */
 typedef struct gate *(*slots_gate_fn)(__u64 function);
+/* Calls f for each function that has one. */
+typedef void (*slots_each_fn)(void (*f)(void *ctx, __u64 function), void *ctx);
 
 /* Which slots are looked at, of objects that were mapped at the last call: none, those of calls, which the loader may not have filled
  * in yet, or all. Of other objects all are. */
 enum slots_scope { SLOTS_NEW, SLOTS_CALLS, SLOTS_ALL };
 
 /* Finds the slots that hold addresses of functions with gates. Nothing is written. */
-void slots_find(const struct text_maps *, enum slots_scope, slots_gate_fn);
+void slots_find(const struct text_maps *, enum slots_scope, slots_gate_fn, slots_each_fn);
 /* Was this address in an object that was mapped at the last call? */
 bool slots_searched(__u64 address);
 /* Makes the slots that were found lead to their gates, if these are wanted. Slots that are not

@@ -335,7 +335,7 @@ void library_reset(void)
 	finding = fresh;
 }
 
-static int find(struct cupti *c, const char *wanted, char *why, size_t size)
+static int library_look_up(struct cupti *c, const char *wanted, char *why, size_t size)
 {
 	struct found *f;
 	int newest;
@@ -382,7 +382,7 @@ int library_find(struct cupti *c, const char *wanted, char *why, size_t size)
 
 	*why = '\0';
 	pthread_mutex_lock(&finding);
-	err = find(c, wanted, why, size);
+	err = library_look_up(c, wanted, why, size);
 	pthread_mutex_unlock(&finding);
 	return err;
 }

@@ -58,6 +58,13 @@ static struct gate *gate_for(__u64 function)
 	return NULL;
 }
 
+static void each_gate(void (*f)(void *ctx, __u64 function), void *ctx)
+{
+	for (size_t i = 0; i < NWATCHED; i++)
+		if (ways[i].gate.to)
+			f(ctx, ways[i].address);
+}
+
 static bool any_gate(void)
 {
 	for (size_t i = 0; i < NWATCHED; i++)
@@ -97,7 +104,7 @@ static void put_gates(const struct text_maps *maps)
 		return;
 	for (size_t i = 0; i < NWATCHED; i++)
 		ways[i].gate.wanted = ways[i].gate.to;
-	slots_find(maps, SLOTS_ALL, gate_for);
+	slots_find(maps, SLOTS_ALL, gate_for, each_gate);
 	slots_put_on(maps);
 }
 

@@ -263,6 +263,13 @@ static struct gate *gate_for(__u64 function)
 	return f && f->gate.to ? &f->gate : NULL;
 }
 
+static void each_gate(void (*f)(void *ctx, __u64 function), void *ctx)
+{
+	for (unsigned int i = 0; i < nfuncs; i++)
+		if (funcs[i].gate.to)
+			f(ctx, funcs[i].address);
+}
+
 /* Returns whether the reason is in the function's own code, or in what is mapped near it: then a
  * gate may help. */
 static bool may_have_gate(enum hook_result why)
@@ -373,10 +380,18 @@ static void learn_probes(const struct text_maps *maps)
 }
 
 static bool searches_again;
+/* Objects may be searched before the loader has filled in their slots: what was found then is not all. */
+static bool slots_come_late = true;
 
 void engine_search_again(void)
 {
+	__atomic_store_n(&slots_come_late, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&searches_again, true, __ATOMIC_RELEASE);
+}
+
+void engine_slots_late(void)
+{
+	__atomic_store_n(&slots_come_late, true, __ATOMIC_RELAXED);
 }
 
 /* Which objects are searched, when the first `had` gates were there before? What the loader filled in of an object before a
@@ -386,7 +401,8 @@ static enum slots_scope scope_of(struct func *const *ready, const enum hook_resu
 {
 	enum slots_scope scope = ngates == had ? SLOTS_NEW : SLOTS_CALLS;
 
-	if (__atomic_exchange_n(&searches_again, false, __ATOMIC_ACQ_REL))
+	if (__atomic_exchange_n(&searches_again, false, __ATOMIC_ACQ_REL) ||
+	    (scope == SLOTS_CALLS && __atomic_load_n(&slots_come_late, __ATOMIC_RELAXED)))
 		return SLOTS_ALL;
 	for (unsigned int i = 0; i < n && scope == SLOTS_CALLS; i++)
 		if (!results[i] && ready[i]->gate.to && slots_searched(ready[i]->address))
@@ -399,7 +415,7 @@ static void open_gates(const struct text_maps *maps, enum slots_scope scope)
 {
 	if (!ngates)
 		return;
-	slots_find(maps, scope, gate_for);
+	slots_find(maps, scope, gate_for, each_gate);
 	slots_put_on(maps);
 }
 

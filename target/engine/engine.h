@@ -108,8 +108,10 @@ const char *hook_result_text(enum hook_result);
  * -ENOTSUP: shadow stacks are in use, or pages are larger than the engine's. */
 int engine_open(const struct hook_ops *);
 
-/* At the next engine_install() the slots of all objects are looked at once more. */
+/* At the next engine_install() the slots of all objects are looked at once more. From then on it is called
+ * when the loader has filled in the slots of what is mapped, until it is said that this is not so any more. */
 void engine_search_again(void);
+void engine_slots_late(void);
 /*
  * Puts hooks on n functions; results[i] is the result for specs[i]. After it has returned, each new
  * call is seen, on all cores. No thread is stopped, and threads may be anywhere in the functions at

@@ -37,7 +37,7 @@ static struct slot *place_of(__u64 key)
 	return &slots[key * 0x9e3779b97f4a7c15ULL >> 44];
 }
 
-static struct slot *find(__u64 key)
+static struct slot *allocations_find(__u64 key)
 {
 	struct slot *s = place_of(key);
 
@@ -49,7 +49,7 @@ static struct slot *find(__u64 key)
 
 bool held_take(__u64 key, __u64 *bytes)
 {
-	struct slot *s = find(key);
+	struct slot *s = allocations_find(key);
 
 	if (!s)
 		return false;
@@ -59,7 +59,7 @@ bool held_take(__u64 key, __u64 *bytes)
 
 bool held_put(__u64 key, __u64 bytes, __u64 *had)
 {
-	struct slot *s = find(key);
+	struct slot *s = allocations_find(key);
 
 	*had = 0;
 	if (s) {
@@ -85,7 +85,7 @@ bool held_back(__u64 key, __u64 bytes)
 {
 	__u64 had;
 
-	if (find(key))
+	if (allocations_find(key))
 		return true;
 	held_put(key, bytes, &had);
 	return false;

@@ -246,8 +246,10 @@ static bool step(int type, size_t size)
 	}
 	filters_look(FILTERS_EACH);
 	late_say();
-	if (!loader_is_hooked || capture_is_sandboxed())
+	if (!loader_is_hooked || capture_is_sandboxed()) {
+		engine_slots_late();
 		ask_for_mapped();
+	}
 	return true;
 }
 

@@ -481,7 +481,7 @@ static bool find_object(const struct text_maps *maps, struct taken *t)
 	       is_code(maps, g.set_version);
 }
 
-static struct taken *find(uint64_t at)
+static struct taken *nvtx_find(uint64_t at)
 {
 	for (int i = 0; i < all.ntaken; i++)
 		if (all.taken[i].at == at)
@@ -492,7 +492,7 @@ static struct taken *find(uint64_t at)
 static void take_one(const struct text_maps *maps, uint64_t at, bool fresh,
 		     struct nvtx_reported *reported)
 {
-	struct taken *t = find(at);
+	struct taken *t = nvtx_find(at);
 	struct visit v = { 0 };
 
 	if (!t && all.ntaken == NVTX_GLOBALS_MAX) {

@@ -640,3 +640,19 @@ case_record_muted_anywhere() { # long
 	stop c
 	wait "$CT" 2> /dev/null || true
 }
+
+# What a small language model calls for a token takes at most 20 KB, if very frequent queries are counted; and all of it is there.
+case_record_token() { # undisturbed
+	local n bytes=()
+	for n in 20 40; do
+		ct record --source=hooks --gpu --layers torch -o "$T/$n.ctrace" -- "$BIN/operators" tokens $n
+		ok_rc
+		says ', 0 lost(;.*)?$'
+		bytes+=("$(stat -c %s "$T/$n.ctrace")")
+		ct replay --format json "$T/$n.ctrace"
+		expect "$n: operators" "$(grep -c '^{"type":"operator"' "$T/out")" $((814 * n))
+		expect "$n: kernels" "$(grep -c '^{"type":"kernel"' "$T/out")" $((618 * n))
+		expect "$n: launches" "$(grep -c '^{"type":"call".*"name":"cudaLaunchKernel"' "$T/out")" $((618 * n))
+	done
+	(((bytes[1] - bytes[0]) / 20 <= 20480)) || fail "a token takes $(((bytes[1] - bytes[0]) / 20)) bytes"
+}

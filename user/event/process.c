@@ -210,7 +210,7 @@ static struct process *set_unknown(struct process *p, uint32_t pid)
 	return p;
 }
 
-static struct process *find(struct process_table *t, uint32_t pid)
+static struct process *process_find(struct process_table *t, uint32_t pid)
 {
 	struct kept_process *k = registry_get(&t->all, pid);
 
@@ -268,7 +268,7 @@ static void give_number(struct process_table *t, struct process *p)
 
 const struct process *process_table_find(struct process_table *t, uint32_t pid)
 {
-	struct process *p = find(t, pid);
+	struct process *p = process_find(t, pid);
 
 	if (p && p->pid && !p->unique_pid)
 		give_number(t, p);
@@ -375,7 +375,7 @@ static int learn_info(struct process_table *t, struct process *p, const struct c
  * name. */
 static int forked(struct process_table *t, const struct process *from, const struct ct_fork *f)
 {
-	struct process parent = *from, *child = find(t, f->child_pid);
+	struct process parent = *from, *child = process_find(t, f->child_pid);
 
 	if (!child)
 		return -ENOMEM;
@@ -405,7 +405,7 @@ int process_table_record(struct process_table *t, const struct ct_hdr *rec)
 	    !(rec->kind == CT_THREAD_NAME && rec->tid == rec->pid))
 		return 0;
 	t->learned++;
-	p = find(t, rec->pid);
+	p = process_find(t, rec->pid);
 	if (!p)
 		return -ENOMEM;
 	if (p != &t->other)

@@ -98,7 +98,7 @@ void absent_add(struct absent *ab, struct target *t, const struct ct_absent *a)
 	filed_read(ab->filed, t, a, 0, &byte, 1);
 }
 
-static struct kept *find(struct absent *ab, const struct ct_call *c, int read)
+static struct kept *absent_find(struct absent *ab, const struct ct_call *c, int read)
 {
 	for (int i = 0; i < KEPT && ab->nused; i++)
 		if (ab->kept[i].used && is_of(&ab->kept[i].a, c->h.pid, c->h.tid, c->func) &&
@@ -109,7 +109,7 @@ static struct kept *find(struct absent *ab, const struct ct_call *c, int read)
 
 bool absent_has(struct absent *ab, const struct ct_call *c)
 {
-	return ab->nused && find(ab, c, -1);
+	return ab->nused && absent_find(ab, c, -1);
 }
 
 /* ---- one read ---- */
@@ -267,7 +267,7 @@ const struct ct_call *absent_fill(struct absent *ab, struct target *t, const str
 	to = ab->room + (from - (const char *)c);
 	for (int i = 0; i < spec.nreads && i < CT_MAX_READS; i++) {
 		size_t n = c->got >> i & 1 ? read_bytes(&spec.reads[i], from) : 0;
-		struct kept *k = find(ab, c, i);
+		struct kept *k = absent_find(ab, c, i);
 		bool done = false;
 
 		memcpy(to, from, n);

@@ -86,7 +86,8 @@ static struct fact *contexts_bucket_of(struct fact *facts, uint32_t buckets, uin
 	return &facts[i];
 }
 
-static struct fact *find(const struct contexts *w, uint32_t pid, enum what what, uint64_t key)
+static struct fact *contexts_look_up(const struct contexts *w, uint32_t pid, enum what what,
+				     uint64_t key)
 {
 	struct fact *f = contexts_bucket_of(w->facts, w->buckets, pid, what, key);
 
@@ -119,7 +120,7 @@ static int rebuild(struct contexts *w, uint32_t buckets, uint32_t but)
 /* Finds or adds a fact. NULL: no memory. Pointers to other facts are not valid after it. */
 static struct fact *contexts_get(struct contexts *w, uint32_t pid, enum what what, uint64_t key)
 {
-	struct fact *f = find(w, pid, what, key);
+	struct fact *f = contexts_look_up(w, pid, what, key);
 
 	if (f)
 		return f;
@@ -181,7 +182,7 @@ static struct fact *contexts_thread_of(struct contexts *w, uint32_t pid, uint32_
 
 static const struct fact *known_thread(const struct contexts *w, uint32_t pid, uint32_t tid)
 {
-	const struct fact *t = find(w, pid, THREAD, tid);
+	const struct fact *t = contexts_look_up(w, pid, THREAD, tid);
 
 	return t && t->epoch == w->epoch ? t : NULL;
 }
@@ -198,7 +199,8 @@ int contexts_began(struct contexts *w, uint32_t pid)
 
 uint32_t contexts_device_of(const struct contexts *w, uint32_t pid, uint32_t context)
 {
-	const struct fact *f = context == CT_UNKNOWN ? NULL : find(w, pid, CONTEXT_ID, context);
+	const struct fact *f =
+		context == CT_UNKNOWN ? NULL : contexts_look_up(w, pid, CONTEXT_ID, context);
 
 	return f ? f->device : CT_UNKNOWN;
 }
@@ -272,16 +274,16 @@ static void contexts_ended(struct contexts *w, const struct ct_call *c)
 
 static void destroyed(struct contexts *w, const struct ct_call *c, uint64_t handle)
 {
-	struct fact *f = find(w, c->h.pid, CONTEXT, handle), *device;
+	struct fact *f = contexts_look_up(w, c->h.pid, CONTEXT, handle), *device;
 
 	if (f) {
-		device = find(w, c->h.pid, DEVICE, f->device);
+		device = contexts_look_up(w, c->h.pid, DEVICE, f->device);
 		if (device && device->context != CT_UNKNOWN && device->context == f->context)
 			device->context = device->stream = CT_UNKNOWN;
 		f->device = f->context = CT_UNKNOWN;
 		f->gone_ns = c->h.start_ns;
 	}
-	f = find(w, c->h.pid, THREAD, c->h.tid);
+	f = contexts_look_up(w, c->h.pid, THREAD, c->h.tid);
 	if (f && f->epoch == w->epoch && f->handle == handle)
 		contexts_pop(f);
 }
@@ -380,7 +382,7 @@ int contexts_worked(struct contexts *w, uint32_t pid, uint32_t tid, uint32_t dev
 {
 	struct fact *t;
 
-	if (context == CT_UNKNOWN || find(w, pid, THREAD, tid))
+	if (context == CT_UNKNOWN || contexts_look_up(w, pid, THREAD, tid))
 		return 0;
 	t = contexts_thread_of(w, pid, tid);
 	if (!t)
@@ -407,13 +409,13 @@ int contexts_record(struct contexts *w, const struct ct_hdr *h)
  * no device. */
 static void find_default(const struct contexts *w, const struct ct_call *c, struct event *ev)
 {
-	const struct fact *f = find(w, c->h.pid, BEGAN, 0);
+	const struct fact *f = contexts_look_up(w, c->h.pid, BEGAN, 0);
 
 	if (!f || f->epoch != w->epoch ||
 	    (!api_domains[api_funcs[c->func].domain].first_device && !c->depth))
 		return;
 	ev->device = 0;
-	f = find(w, c->h.pid, DEVICE, 0);
+	f = contexts_look_up(w, c->h.pid, DEVICE, 0);
 	if (f)
 		ev->context = f->context;
 }
@@ -431,9 +433,9 @@ static void find_current(const struct contexts *w, const struct ct_call *c, stru
 	ev->device = t->device;
 	ev->context = t->context;
 	if (t->handle)
-		f = find(w, pid, CONTEXT, t->handle);
+		f = contexts_look_up(w, pid, CONTEXT, t->handle);
 	else if (t->primary)
-		f = find(w, pid, DEVICE, t->device);
+		f = contexts_look_up(w, pid, DEVICE, t->device);
 	if (!f)
 		return;
 	ev->context_handle = f->made ? t->handle : 0;
@@ -457,15 +459,15 @@ void contexts_find(struct contexts *w, struct event *ev)
 	    (!handle && c->h.flags & CT_F_PER_THREAD))
 		return;
 	if (handle > 2) {
-		f = find(w, c->h.pid, STREAM, handle);
+		f = contexts_look_up(w, c->h.pid, STREAM, handle);
 		if (!f)
 			return;
 		ev->stream = f->stream;
 		ev->context = f->context;
-		f = find(w, c->h.pid, CONTEXT_ID, f->context);
+		f = contexts_look_up(w, c->h.pid, CONTEXT_ID, f->context);
 		ev->device = f ? f->device : CT_UNKNOWN;
 	} else if (ev->context != CT_UNKNOWN) {
-		f = find(w, c->h.pid, CONTEXT_ID, ev->context);
+		f = contexts_look_up(w, c->h.pid, CONTEXT_ID, ev->context);
 		if (f)
 			ev->stream = f->stream;
 	}

@@ -82,7 +82,7 @@ void join_calls_close(struct join_calls *j)
 	free(j);
 }
 
-static struct thread *find(struct join_calls *j, uint32_t process, uint32_t tid)
+static struct thread *join_calls_find(struct join_calls *j, uint32_t process, uint32_t tid)
 {
 	struct thread *t = j->last;
 
@@ -149,7 +149,7 @@ static int make_room(struct join_calls *j, struct thread *t)
 
 int join_calls_add(struct join_calls *j, uint32_t process, uint32_t tid, const struct join_call *c)
 {
-	struct thread *t = find(j, process, tid);
+	struct thread *t = join_calls_find(j, process, tid);
 	uint32_t i, moves = MOVES_MAX;
 	int err;
 
@@ -204,7 +204,7 @@ static struct join_call *outer(struct join_call *a, struct join_call *b)
 const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, uint32_t tid,
 				      const struct join_moment *m, bool worked, bool *whole)
 {
-	const struct thread *t = find(j, process, tid);
+	const struct thread *t = join_calls_find(j, process, tid);
 	struct join_call *found = NULL;
 	uint64_t at_ns = m->at_ns;
 	uint32_t i, first;
@@ -237,7 +237,7 @@ const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, ui
 const struct join_call *join_calls_inside(struct join_calls *j, uint32_t process, uint32_t tid,
 					  const struct join_span *s, bool worked, bool *whole)
 {
-	const struct thread *t = find(j, process, tid);
+	const struct thread *t = join_calls_find(j, process, tid);
 	struct join_call *found = NULL;
 	uint32_t i = t ? first_ending(t, s->to_ns) : 0;
 
@@ -260,7 +260,7 @@ const struct join_call *join_calls_inside(struct join_calls *j, uint32_t process
 static struct join_call *begun(struct join_calls *j, uint32_t process, uint32_t tid,
 			       uint64_t start_ns, uint16_t func)
 {
-	const struct thread *t = find(j, process, tid);
+	const struct thread *t = join_calls_find(j, process, tid);
 
 	for (uint32_t i = t ? first_ending(t, start_ns) : 0; t && i < t->n; i++) {
 		struct join_call *c = call_at(t, i);
@@ -351,14 +351,14 @@ uint64_t join_calls_launched(const struct join_calls *j, uint32_t process, uint6
 
 uint64_t join_calls_first(struct join_calls *j, uint32_t process, uint32_t tid)
 {
-	const struct thread *t = find(j, process, tid);
+	const struct thread *t = join_calls_find(j, process, tid);
 
 	return t && t->n ? call_at(t, 0)->start_ns : UINT64_MAX;
 }
 
 int join_calls_caused(struct join_calls *j, uint32_t process, uint32_t tid, uint64_t start_ns)
 {
-	struct thread *t = find(j, process, tid);
+	struct thread *t = join_calls_find(j, process, tid);
 
 	if (!t)
 		t = make(j, process, tid);
@@ -371,7 +371,7 @@ int join_calls_caused(struct join_calls *j, uint32_t process, uint32_t tid, uint
 
 uint64_t join_calls_first_caused(struct join_calls *j, uint32_t process, uint32_t tid)
 {
-	const struct thread *t = find(j, process, tid);
+	const struct thread *t = join_calls_find(j, process, tid);
 
 	return t && t->caused_ns ? t->caused_ns : UINT64_MAX;
 }

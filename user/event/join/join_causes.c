@@ -39,7 +39,8 @@ static uint32_t *chain_of(const struct join_causes *j, uint32_t process, uint32_
 	return &j->chains[((h ^ h >> 15) << 8 | (correlation & 255)) & (j->cap - 1)];
 }
 
-static struct join_cause *find(const struct join_causes *j, uint32_t process, uint32_t correlation)
+static struct join_cause *join_causes_look_up(const struct join_causes *j, uint32_t process,
+					      uint32_t correlation)
 {
 	if (!j->cap)
 		return NULL;
@@ -90,7 +91,7 @@ static int join_causes_grow(struct join_causes *j)
 
 int join_causes_add(struct join_causes *j, uint32_t process, const struct ct_cause *c)
 {
-	struct join_cause *e = find(j, process, c->correlation), made = {
+	struct join_cause *e = join_causes_look_up(j, process, c->correlation), made = {
 		.start_ns = c->h.start_ns,
 		.end_ns = c->h.end_ns,
 		.process = process,
@@ -128,7 +129,7 @@ int join_causes_add(struct join_causes *j, uint32_t process, const struct ct_cau
 const struct join_cause *join_causes_find(const struct join_causes *j, uint32_t process,
 					  uint32_t correlation)
 {
-	return find(j, process, correlation);
+	return join_causes_look_up(j, process, correlation);
 }
 
 size_t join_causes_bytes(const struct join_causes *j)

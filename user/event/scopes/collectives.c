@@ -50,7 +50,8 @@ bool collectives_has(const struct api_func *f)
 	return f->layer >= API_LAYER_WHOLE;
 }
 
-static struct communicator *find(const struct collectives *c, uint32_t pid, uint64_t handle)
+static struct communicator *collectives_find(const struct collectives *c, uint32_t pid,
+					     uint64_t handle)
 {
 	const struct communicator key = { .pid = pid, .handle = handle };
 
@@ -216,7 +217,7 @@ void collectives_begin(struct collectives *c, const struct ct_call *call, bool i
 		return;
 	}
 	m = c->ask && f->layer != API_LAYER_DESTROY ? get(c, call->h.pid, out->comm)
-						    : find(c, call->h.pid, out->comm);
+						    : collectives_find(c, call->h.pid, out->comm);
 	if (!m)
 		return;
 	if (f->layer != API_LAYER_DESTROY)
@@ -322,7 +323,7 @@ static void number(const struct collectives *c, const struct ct_call *call,
 void collectives_end(struct collectives *c, const struct ct_call *call, struct ct_collective *out)
 {
 	const struct api_func *f = &api_funcs[call->func];
-	struct communicator *m = find(c, call->h.pid, out->comm);
+	struct communicator *m = collectives_find(c, call->h.pid, out->comm);
 
 	out->ret = (int32_t)call->ret;
 	out->flags |= CT_COLLECTIVE_RETURNED;

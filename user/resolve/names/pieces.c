@@ -43,7 +43,7 @@ void pieces_close(struct pieces *p)
 	free(p);
 }
 
-static struct string *find(struct pieces *p, uint32_t pid, uint32_t tid)
+static struct string *pieces_find(struct pieces *p, uint32_t pid, uint32_t tid)
 {
 	for (int i = 0; i < THREADS && p->nused; i++)
 		if (p->strings[i].used && p->strings[i].tid == tid && p->strings[i].pid == pid)
@@ -60,7 +60,7 @@ static void drop(struct pieces *p, struct string *s)
 /* Begins the thread's string anew with this piece. NULL: no memory. */
 static struct string *begin(struct pieces *p, const struct ct_more *m)
 {
-	struct string *s = find(p, m->h.pid, m->h.tid);
+	struct string *s = pieces_find(p, m->h.pid, m->h.tid);
 	char *bytes;
 
 	for (int i = 0; !s && i < THREADS; i++)
@@ -95,7 +95,7 @@ void pieces_drop(struct pieces *p)
 
 void pieces_add(struct pieces *p, const struct ct_more *m)
 {
-	struct string *s = find(p, m->h.pid, m->h.tid);
+	struct string *s = pieces_find(p, m->h.pid, m->h.tid);
 	uint32_t n = m->len;
 
 	if (!s || s->func != m->func || s->read != m->read || m->offset <= s->first) {
@@ -118,7 +118,7 @@ void pieces_add(struct pieces *p, const struct ct_more *m)
 const char *pieces_join(struct pieces *p, const struct ct_call *c, uint8_t read, const char *head,
 			uint32_t *len, bool *cut)
 {
-	struct string *s = find(p, c->h.pid, c->h.tid);
+	struct string *s = pieces_find(p, c->h.pid, c->h.tid);
 	uint32_t room;
 
 	if (!s || s->func != c->func)

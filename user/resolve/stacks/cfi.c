@@ -230,7 +230,7 @@ struct question {
 };
 
 /* Asks libdw, and keeps the answer. */
-static void find(struct object *o, void *args)
+static void cfi_look_up(struct object *o, void *args)
 {
 	const struct question *q = args;
 	struct cfi_rows **home = object_rows(o), *r = *home;
@@ -271,7 +271,7 @@ const struct cfi_row *cfi_find(struct object *o, uint64_t address)
 	struct question q = { .address = address };
 	const struct bucket *bucket = object_lent(o) ? NULL : kept(o, address);
 
-	if (!bucket && object_do(o, find, &q, sizeof(q)))
+	if (!bucket && object_do(o, cfi_look_up, &q, sizeof(q)))
 		bucket = kept(o, address);
 	return bucket ? bucket->row : NULL;
 }

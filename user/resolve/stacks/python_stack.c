@@ -47,7 +47,8 @@ static uint64_t hash_of(uint32_t pid, uint64_t code, uint64_t check)
 }
 
 /* NULL: it is not known. */
-static struct code *find(const struct python *p, uint32_t pid, uint64_t code, uint64_t check)
+static struct code *python_stack_find(const struct python *p, uint32_t pid, uint64_t code,
+				      uint64_t check)
 {
 	struct chain_link *at = chains_find(&p->codes, hash_of(pid, code, check));
 
@@ -194,7 +195,7 @@ int python_code(struct python *p, const struct ct_py_code *r)
 	c = code_new(r);
 	if (!c)
 		return -ENOMEM;
-	old = find(p, c->pid, c->code, c->check);
+	old = python_stack_find(p, c->pid, c->code, c->check);
 	if (old)
 		/* it may be another code object with the same check: the later one replaces it */
 		forget(p, old);
@@ -299,7 +300,8 @@ static bool line_of(const struct code *c, uint32_t instr, uint32_t *line)
 bool python_frame(struct python *p, uint32_t pid, const struct ct_py_frame *f,
 		  struct python_place *out)
 {
-	const struct code *c = f->flags & CT_PY_SHIM ? NULL : find(p, pid, f->code, f->check);
+	const struct code *c = f->flags & CT_PY_SHIM ? NULL
+						     : python_stack_find(p, pid, f->code, f->check);
 
 	if (!c)
 		return false;

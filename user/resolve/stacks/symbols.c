@@ -344,7 +344,8 @@ static bool is_split(Dwarf_Die *cu)
 	       type == DW_UT_skeleton;
 }
 
-static int find(struct object *o, uint64_t address, bool exact, struct symbols_place *out, int max)
+static int symbols_look_up(struct object *o, uint64_t address, bool exact,
+			   struct symbols_place *out, int max)
 {
 	struct symbol_index *x = index_of(o);
 	uint64_t lookup_at = address - !exact;
@@ -395,7 +396,7 @@ static void ask(struct object *o, void *args)
 {
 	struct question *q = args;
 
-	q->n = find(o, q->address, q->exact, q->places, q->max);
+	q->n = symbols_look_up(o, q->address, q->exact, q->places, q->max);
 	/* the names are in memory when the main loop reads them, also those that libdwfl has mapped
 	 * from a file */
 	for (int i = 0; i < q->n; i++)

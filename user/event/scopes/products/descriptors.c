@@ -108,7 +108,7 @@ uint64_t descriptors_dropped(const struct descriptors *d)
 
 /* ---- the table ---- */
 
-static struct descriptor *find(struct descriptors *d, uint32_t pid, uint64_t handle)
+static struct descriptor *descriptors_find(struct descriptors *d, uint32_t pid, uint64_t handle)
 {
 	struct descriptor key = { .pid = pid, .handle = handle };
 
@@ -140,7 +140,7 @@ static struct descriptor *get(struct descriptors *d, uint32_t pid, uint64_t hand
 
 static void forget(struct descriptors *d, uint32_t pid, uint64_t handle)
 {
-	struct descriptor *r = find(d, pid, handle);
+	struct descriptor *r = descriptors_find(d, pid, handle);
 
 	if (r)
 		owned_remove(&d->table, r);
@@ -381,7 +381,7 @@ static void set_graph(struct descriptors *d, uint32_t pid, const struct said *sa
 
 	graph.unclear = said->cut;
 	for (uint32_t i = 0; i < said->n; i++) {
-		op = find(d, pid, said->elements[i]);
+		op = descriptors_find(d, pid, said->elements[i]);
 		if (op)
 			add_operation(&graph, op);
 	}
@@ -396,7 +396,7 @@ static void set_graph(struct descriptors *d, uint32_t pid, const struct said *sa
 /* What is made of one descriptor says what that one says. */
 static void take_over(struct descriptors *d, uint32_t pid, uint64_t to, uint64_t from)
 {
-	const struct descriptor *of = find(d, pid, from);
+	const struct descriptor *of = descriptors_find(d, pid, from);
 	struct descriptor copy, *r;
 
 	if (!of || !of->known) {
@@ -414,7 +414,7 @@ static void take_over(struct descriptors *d, uint32_t pid, uint64_t to, uint64_t
 static void set_operand(struct descriptors *d, uint32_t pid, const struct said *said,
 			enum operation operation, int which)
 {
-	const struct descriptor *of = find(d, pid, said->elements[0]);
+	const struct descriptor *of = descriptors_find(d, pid, said->elements[0]);
 	struct tensor t = of && !of->known ? of->tensors[0] : (struct tensor){ 0 };
 	struct descriptor *r = get(d, pid, said->descriptor);
 
@@ -559,7 +559,7 @@ static void old_call(struct descriptors *d, uint32_t pid, const struct said *sai
 	clear(out);
 	out->operation = said->operation;
 	for (int i = 0; i < TENSORS; i++) {
-		const struct descriptor *of = find(d, pid, handles[i]);
+		const struct descriptor *of = descriptors_find(d, pid, handles[i]);
 
 		if (of && !of->known)
 			out->tensors[i] = of->tensors[0];
@@ -579,7 +579,7 @@ void descriptors_begin(struct descriptors *d, const struct ct_call *call, struct
 	out->flags = CT_GEMM_NETWORK;
 	hear(call, &said);
 	if (said.plan) {
-		plan = find(d, call->h.pid, said.plan);
+		plan = descriptors_find(d, call->h.pid, said.plan);
 		if (!plan || !plan->known)
 			return;
 		r = *plan;
