@@ -100,6 +100,15 @@ static void trace(struct watch *w, uint32_t pid)
 	hash_map_get(&w->traced, &pid, &made);
 }
 
+/* There is room for so many, and a watch lasts for days. */
+static void forget(struct watch *w, uint32_t pid)
+{
+	struct traced *t = hash_map_find(&w->traced, &pid);
+
+	if (t)
+		hash_map_remove(&w->traced, t);
+}
+
 static void learn(struct watch *w, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
@@ -107,6 +116,8 @@ static void learn(struct watch *w, const struct event *ev)
 
 	if ((h->kind == CT_PROCESS || h->kind == CT_EXEC) && pid)
 		trace(w, pid);
+	else if (h->kind == CT_EXIT)
+		forget(w, pid);
 	if (h->kind == CT_SCOPE_END && ((const struct ct_scope *)h)->kind == CT_SCOPE_COMMUNICATOR)
 		w->found_comm = true;
 	/* a query says nothing about what goes on: whoever waits may ask again and again */
