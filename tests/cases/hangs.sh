@@ -306,13 +306,27 @@ case_watch_lock() {
 	wait_for 5 ended "$PID_py"
 }
 
-# A folder that others can write to, or that a link leads to, is refused.
-case_watch_refuses() { # undisturbed
-	mkdir -m 777 "$T/open" "$T/real"
-	ln -s "$T/real" "$T/link"
-	ct watch --dump "$T/open" -p $$
+# refuses_dump DIR WHY: in one sentence.
+refuses_dump() {
+	ct watch -q --dump "$1" -p $$
 	ok_rc 1
-	says "--dump: $T/open cannot be used: others could put files into it"
+	expect "what is said of $1" "$(cat "$T/err")" "cudatrace: error: --dump: $1 cannot be used: $2"
+}
+
+# A folder that others can write to is refused, whatever link leads to it, and so is what is no folder.
+case_watch_refuses() { # undisturbed
+	local others="others could put files into it: give a folder that is yours and that nobody else can write to"
+	mkdir -m 777 "$T/open"
+	mkdir "$T/theirs"
+	chown 1234 "$T/theirs"
+	ln -s "$T/open" "$T/link"
+	touch "$T/file"
+	refuses_dump "$T/open" "$others"
+	refuses_dump "$T/link" "$others"
+	refuses_dump "$T/theirs" "$others"
+	refuses_dump "$T/file" "Not a directory"
+	refuses_dump "$T/absent/dump" "No such file or directory"
+	expect "what was written" "$(find "$T/open" "$T/theirs" -mindepth 1)" ""
 	ct watch --max-dumps 3 -p $$
 	ok_rc 2
 	ct watch --source=hooks -p $$
