@@ -417,7 +417,9 @@ static int report(struct watch *w, const struct hang_incident *a, const struct s
 		  int nrows, uint64_t now)
 {
 	struct nccl_job job = { 0 }, scene = { 0 };
-	struct hang_words words = { .job = &scene, .gpu = w->opts->gpu, .at_ns = now };
+	struct hang_words words = {
+		.job = &scene, .gpu = w->opts->gpu, .at_ns = now, .traced = w->ring != NULL
+	};
 	struct evidence_of of = {
 		.incident = a,
 		.job = &job,
