@@ -668,7 +668,7 @@ case_habits_brief() {
 		cat "$T/hc" >> "$T/all"
 	done
 	expect "lines wider than a terminal" "$(cat "$T/h" "$T/all" | grep -E '.{81}')" ""
-	expect "commands" "$(grep -c 'All options' "$T/all")" 18
+	expect "commands" "$(grep -c 'All options' "$T/all")" 19
 }
 
 # The id of a thread: -L where there is one.
