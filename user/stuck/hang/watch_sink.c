@@ -627,10 +627,15 @@ static int watch_open(struct sink *s, const struct sink_opts *opts)
 static int watch_close(struct sink *s, const struct sink_end *end)
 {
 	struct watch *w = s->priv;
+	struct asked_seen seen;
 
 	(void)end;
 	if (!w)
 		return 0;
+	asked_seen(w->asked, &seen);
+	if (seen.cut)
+		msg_warn("there were more communicators, or calls that wait, than are compared: "
+			 "not all ranks that do not ask for the same were found");
 	if (!w->how->json)
 		out_fmt(s->opts->out, "%llu hang%s\n", (unsigned long long)w->nhangs,
 			w->nhangs == 1 ? "" : "s");
