@@ -13,6 +13,7 @@ struct hang_words {
 	bool gpu;		    /* work of devices is seen */
 	uint64_t at_ns;
 	const char *folder; /* of its evidence; NULL: there is none */
+	bool traced;	    /* the trace is a part of it */
 };
 
 /* "rank-absent" and so on. */

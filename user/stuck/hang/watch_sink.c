@@ -100,6 +100,15 @@ static void trace(struct watch *w, uint32_t pid)
 	hash_map_get(&w->traced, &pid, &made);
 }
 
+/* There is room for so many, and a watch lasts for days. */
+static void forget(struct watch *w, uint32_t pid)
+{
+	struct traced *t = hash_map_find(&w->traced, &pid);
+
+	if (t)
+		hash_map_remove(&w->traced, t);
+}
+
 static void learn(struct watch *w, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
@@ -107,6 +116,8 @@ static void learn(struct watch *w, const struct event *ev)
 
 	if ((h->kind == CT_PROCESS || h->kind == CT_EXEC) && pid)
 		trace(w, pid);
+	else if (h->kind == CT_EXIT)
+		forget(w, pid);
 	if (h->kind == CT_SCOPE_END && ((const struct ct_scope *)h)->kind == CT_SCOPE_COMMUNICATOR)
 		w->found_comm = true;
 	/* a query says nothing about what goes on: whoever waits may ask again and again */
@@ -406,7 +417,9 @@ static int report(struct watch *w, const struct hang_incident *a, const struct s
 		  int nrows, uint64_t now)
 {
 	struct nccl_job job = { 0 }, scene = { 0 };
-	struct hang_words words = { .job = &scene, .gpu = w->opts->gpu, .at_ns = now };
+	struct hang_words words = {
+		.job = &scene, .gpu = w->opts->gpu, .at_ns = now, .traced = w->ring != NULL
+	};
 	struct evidence_of of = {
 		.incident = a,
 		.job = &job,
@@ -614,10 +627,15 @@ static int watch_open(struct sink *s, const struct sink_opts *opts)
 static int watch_close(struct sink *s, const struct sink_end *end)
 {
 	struct watch *w = s->priv;
+	struct asked_seen seen;
 
 	(void)end;
 	if (!w)
 		return 0;
+	asked_seen(w->asked, &seen);
+	if (seen.cut)
+		msg_warn("there were more communicators, or calls that wait, than are compared: "
+			 "not all ranks that do not ask for the same were found");
 	if (!w->how->json)
 		out_fmt(s->opts->out, "%llu hang%s\n", (unsigned long long)w->nhangs,
 			w->nhangs == 1 ? "" : "s");
