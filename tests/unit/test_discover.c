@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -234,6 +235,30 @@ static void test_running(void)
 }
 
 /* Deleted files and processes in which another mapping has the name. */
+/* cudatrace has no descriptor left for a moment: what a process maps is found when there are some again. */
+static void test_no_descriptors(void)
+{
+	struct rlimit was, few;
+	pid_t pid = child(copy_self("short.so"), NULL);
+	int fds[256], n = 0;
+	struct discover *d;
+	struct seen s;
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, &was));
+	few = (struct rlimit){ 256, was.rlim_max };
+	CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+	d = start(&s, &pid, 1);
+	while (n < 256 && (fds[n] = dup(0)) >= 0)
+		n++;
+	CHECK(discover_scan_pid(d, pid) >= 0 && !s.n);
+	while (n)
+		close(fds[--n]);
+	CHECK(wait_for(d, &s, 1));
+	CHECK(!setrlimit(RLIMIT_NOFILE, &was));
+	end(pid);
+	discover_close(d);
+}
+
 static void test_deleted(void)
 {
 	const char *path = copy_self("deleted.so");
@@ -966,6 +991,7 @@ int main(void)
 	if (!mkdtemp(dir) || !cudaMalloc(&p, 1))
 		abort();
 	memset(plan.capture, 0xff, sizeof(plan.capture));
+	RUN(test_no_descriptors);
 	RUN(test_running);
 	RUN(test_deleted);
 	RUN(test_reused);

@@ -394,6 +394,19 @@ int files_scanned(struct files *f, void (*none)(void *ctx, uint64_t dev, uint64_
 	return got < 0 ? got : n;
 }
 
+/* 0: of all. Said once: the cause is the same for each. */
+static void note_short(struct files *f, const char *what, pid_t pid, int err)
+{
+	if (!f->said_short)
+		msg_warn("%s of programs cannot be opened (%s): cudatrace tries again each second; "
+			 "until "
+			 "then calls of functions that have no probes yet are not shown%s",
+			 what, strerror(-err),
+			 err == -ENOMEM ? "" : "; raise the limit of open files (`ulimit -n`)");
+	f->said_short = true;
+	files_later(f, pid);
+}
+
 static int examine(struct files *f, struct candidate *c)
 {
 	struct cached_file *known = file_cache_find(&f->cache, c->vma.dev, c->vma.ino);
@@ -420,8 +433,7 @@ static int examine(struct files *f, struct candidate *c)
 		if (v)
 			v->checked_ns = 0;
 		if (v && (c->fd == -EMFILE || c->fd == -ENFILE)) {
-			msg_verb("%s cannot be opened: too many open files (raise `ulimit -n`)",
-				 c->path);
+			note_short(f, "libraries", (pid_t)c->vma.pid, c->fd);
 			return 0;
 		}
 		f->again = true;
@@ -506,6 +518,8 @@ int files_scan(struct files *f, pid_t pid)
 		err = examine_all(f);
 		if (n == -EAGAIN)
 			list_later(f, pid);
+		else if (maps_is_short(n))
+			note_short(f, "the mappings", pid, n);
 		else if (n < 0)
 			err = n;
 	} while (!err && f->again && ++tries < SCAN_AGAIN);

@@ -48,7 +48,8 @@ struct files {
 	 * all */
 	pid_t later[FILES_LATER];
 	int nlater;
-	pid_t uid_pid; /* whose uid was asked for last, in this round */
+	bool said_short; /* that there are no descriptors, or no memory */
+	pid_t uid_pid;	 /* whose uid was asked for last, in this round */
 	uint32_t uid, uid_round;
 	struct candidate *cands;
 	size_t ncands;

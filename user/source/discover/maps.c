@@ -182,6 +182,12 @@ static bool parse(char *s, struct line *l)
 
 typedef int (*line_fn)(void *ctx, struct line *);
 
+/* A process that has ended, or is not for us, has no mappings; that we lack something says nothing of it. */
+static int not_opened(void)
+{
+	return maps_is_short(-errno) ? -errno : 0;
+}
+
 static int read_lines(const char *path, pid_t pid, line_fn fn, void *ctx)
 {
 	struct line l = { .vma.pid = pid };
@@ -192,7 +198,7 @@ static int read_lines(const char *path, pid_t pid, line_fn fn, void *ctx)
 	int err = 0, count = 0;
 
 	if (!f)
-		return 0;
+		return not_opened();
 	setvbuf(f, buf, _IOFBF, sizeof(buf));
 	while (err >= 0 && (len = getline(&text, &cap, f)) > 0) {
 		if (text[len - 1] == '\n')
@@ -228,7 +234,7 @@ static int read_queries(pid_t tid, pid_t pid, maps_fn fn, void *ctx)
 	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
+		return not_opened();
 	while (err >= 0 && !ioctl(fd, QUERY, &q)) {
 		struct ct_vma v = { .pid = (uint32_t)pid,
 				    .dev = (uint64_t)q.major << 20 | q.minor,

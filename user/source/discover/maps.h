@@ -6,6 +6,7 @@
 #ifndef CT_MAPS_H
 #define CT_MAPS_H
 
+#include <errno.h>
 #include <sys/stat.h>
 
 #include "../../util/types.h"
@@ -21,6 +22,12 @@ typedef int (*maps_fn)(void *ctx, const struct ct_vma *);
  * error. Returns their number or -errno (fn's too). -EAGAIN: it takes too long to list the process,
  * or its user has had his share of our time; with pid 0, fn has seen those of all others. */
 int maps_read(int prog_fd, pid_t pid, maps_fn fn, void *ctx);
+
+/* Is it that we lack descriptors or memory? It says nothing of a process, and may be over soon. */
+static inline bool maps_is_short(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
+}
 
 /* The processes that were left out when maps_read() of all returned -EAGAIN; of many, the last
  * ones. Returns their number. */
