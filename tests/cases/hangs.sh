@@ -321,6 +321,20 @@ case_watch_command() {
 	"$CUDATRACE" replay "$(hang_folder)/flight.ctrace" > "$T/replayed" 2>&1 || fail "the trace: $(cat "$T/replayed")"
 }
 
+# The options that it shares with other commands.
+case_watch_options() {
+	local i
+	for i in 1 2; do
+		LD_LIBRARY_PATH=$STANDIN ct watch -d 100 --ring-size 1MiB --probe-kind multi --strict -A -o "$T/log" -E RANKS_WAIT=1 -u root --no-follow \
+			--library "$STANDIN/libcudart.so.13" -- "$CALLS" mix 1 1 1
+		ok_rc 0
+	done
+	expect "what is added to the file" "$(cat "$T/log")" "0 hangs
+0 hangs"
+	LD_LIBRARY_PATH=$STANDIN ct watch --gpu=kernel --graph graph --gpu-clock offset --gpu-buffer 256KiB,16 -o "$T/log" -- "$CALLS" mix 1 1 1
+	ok_rc 0
+}
+
 # A thread that holds Python's lock inside a call is the one that is named, with its line.
 case_watch_lock() {
 	python3 -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null || skip "no Python from 3.11 to 3.13"
