@@ -321,6 +321,20 @@ case_watch_command() {
 	"$CUDATRACE" replay "$(hang_folder)/flight.ctrace" > "$T/replayed" 2>&1 || fail "the trace: $(cat "$T/replayed")"
 }
 
+# With what devices do: the verdict rests on it, too.
+case_watch_gpu() {
+	hung job absent 2
+	HANG=3 watching --gpu -p "$(hung_pids job 2)"
+	watch_says 'evidence: '
+	watch_ends 4
+	expect "what is said" "$(verdicts)" "HANG 1: 1 rank waits in AllReduce #4 of communicator HASH for rank 1 (ranks, PID), which waits
+1 hang"
+	expect "what is not judged" "$(python3 -c '
+import json, sys
+print(json.loads(open(sys.argv[1]).readline())["not_judged"])' "$(hang_folder)/hang.json")" None
+	hung_ends job
+}
+
 # The options that it shares with other commands.
 case_watch_options() {
 	local i
