@@ -28,7 +28,7 @@ const struct command command_watch = {
 		 "is a folder of evidence for each hang: stacks, processes, the kernel's log, and the trace of the last seconds.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace watch --dump /var/cudatrace\n"
-		 "  cudatrace watch --hang 30s --gpu --dump /var/cudatrace -p $(pidof -s python3) -f\n"
+		 "  cudatrace watch --hang 30s --gpu --dump /var/cudatrace -p python3 -f\n"
 		 "  cudatrace watch --hang 15s --dump hangs -- torchrun --nproc-per-node 8 train.py\n"
 		 "  cudatrace stuck --merge /shared/*/hang.json   one verdict of several nodes\n"
 		 "\nExit status: 4 if something hung, else that of CMD, or 0; 1 after an error, 2 for a wrong command line.\n",
