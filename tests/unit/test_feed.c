@@ -19,6 +19,7 @@
 struct fake {
 	uint64_t left, us, given, complete_ns;
 	bool ends; /* it says when there will be no more */
+	int empty; /* so many drains find nothing */
 };
 
 static int no_fds(struct source *s, int *fd, int max)
@@ -38,6 +39,8 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 	};
 	int err = 0;
 
+	if (f->empty && f->empty--)
+		return 0;
 	while (f->left && !err) {
 		f->left--;
 		f->given++;
@@ -169,6 +172,23 @@ static void test_end(void)
 	CHECK(!session_feed_unread(&r.s, &r.s.sources[0]));
 	CHECK_EQ(1234, holes_number(r.s.stages.holes, CT_HOLE_QUEUED));
 	CHECK(holes_fails(r.s.stages.holes));
+	run_close(&r);
+}
+
+/* Who sends without an end is waited for, if he has no processor at the moment, and says no number. */
+static void test_unread_later(void)
+{
+	struct source_ops endless = fake_ops;
+	struct run r;
+
+	endless.endless = CT_HOLE_DEVICE;
+	run_open(&r, 2);
+	r.s.sources[1].ops = &endless;
+	r.fakes[1] = (struct fake){ .left = 77, .empty = 2 };
+	r.s.ending = true;
+	CHECK(!session_feed_unread(&r.s, &r.s.sources[1]));
+	CHECK_EQ(77, holes_number(r.s.stages.holes, CT_HOLE_QUEUED));
+	CHECK_EQ(CT_HOLE_UNSEEN, holes_row(r.s.stages.holes, 0)->state);
 	run_close(&r);
 }
 
@@ -323,6 +343,7 @@ int main(void)
 	RUN(test_slices);
 	RUN(test_signal);
 	RUN(test_end);
+	RUN(test_unread_later);
 	RUN(test_end_of_all);
 	RUN(test_end_of_each);
 	RUN(test_all_read);

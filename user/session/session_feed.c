@@ -264,19 +264,25 @@ int session_feed_unread(struct session *s, struct source *src)
 	/* for others it was a signal that ended it; their calls come first */
 	struct ct_hole hole = hole_of(0, src->ops->endless ? src->ops->endless : CT_HOLE_CALLS,
 				      CT_HOLE_LOST, CT_HOLE_QUEUED);
-	uint64_t before = ~0ULL;
+	uint64_t before = 0;
+	int done = 0;
 
 	s->paused = false;
-	while (u.records != before && clock_ns(CLOCK_MONOTONIC) < u.until_ns) {
+	while (!done && clock_ns(CLOCK_MONOTONIC) < u.until_ns) {
 		before = u.records;
-		if (src->ops->drain(src, count, &u) < 0)
+		done = src->ops->drain(src, count, &u);
+		if (done || u.records != before)
+			continue;
+		/* who sends without an end may have to wait for a processor */
+		if (!src->ops->endless)
 			break;
+		await_records(src);
 	}
 	if (!u.records)
 		return 0;
 	hole.count = u.records;
-	/* the time was over before it had all been counted */
-	if (u.records != before)
+	/* the time was over before it had all been counted, or more may come */
+	if (done != 1 && (src->ops->endless || u.records != before))
 		hole.state = CT_HOLE_UNSEEN;
 	hole_when(&hole, s->last_end_ns, clock_ns(CLOCK_MONOTONIC));
 	return stages_show(&s->stages, &hole.h);
