@@ -188,7 +188,8 @@ static void test_unread_later(void)
 	r.s.ending = true;
 	CHECK(!session_feed_unread(&r.s, &r.s.sources[1]));
 	CHECK_EQ(77, holes_number(r.s.stages.holes, CT_HOLE_QUEUED));
-	CHECK_EQ(CT_HOLE_UNSEEN, holes_row(r.s.stages.holes, 0)->state);
+	if (CHECK_EQ(1, holes_rows(r.s.stages.holes)))
+		CHECK_EQ(CT_HOLE_UNSEEN, holes_row(r.s.stages.holes, 0)->state);
 	run_close(&r);
 }
 
