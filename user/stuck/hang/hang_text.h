@@ -5,6 +5,7 @@
 
 #include "../../findings/findings.h"
 #include "../../util/text.h"
+#include "endings.h"
 #include "hang.h"
 
 /* What the sentence says beside the incident. */
@@ -13,12 +14,18 @@ struct hang_words {
 	bool gpu;		    /* work of devices is seen */
 	uint64_t at_ns;
 	const char *folder; /* of its evidence; NULL: there is none */
+	const struct ended_process
+		*ended; /* HANG_RANK_ENDED: that which was sent a signal first, and others */
+	size_t nended;
 };
 
 /* "rank-absent" and so on. */
 const char *hang_word(const struct hang_incident *);
 /* "computes", "stopped": for JSON. */
 const char *hang_doing_word(enum hang_doing);
+/* "SIGABRT", or its number; "itself", "process", "kernel": who sent it. */
+const char *hang_signal_word(int signal, char room[16]);
+const char *hang_sender_word(uint8_t by);
 /* The sentence, without a full stop; untrusted names are made harmless. */
 void hang_claim(struct text *, const struct hang_incident *, const struct hang_words *);
 /* The same as a finding. What the texts point to lives in the incident, `claim` and `room`. */
