@@ -19,8 +19,9 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define PF_KTHREAD 0x200000
-#define LEVELS 16 /* of parents, among which one that is wanted is looked for */
-#define PIECE 512 /* of a stack */
+#define LEVELS 16	      /* of parents, among which one that is wanted is looked for */
+#define PIECE 512	      /* of a stack */
+#define AGAIN_NS 100000000ULL /* a signal that a handler takes again and again is told so often */
 
 enum {
 	SIG_QUIT = 3,
@@ -54,12 +55,17 @@ struct {
 	__type(value, __u8);
 } signals_wanted SEC(".maps");
 
-/* The processes to which a signal was sent, by tgid: how many threads of theirs have been sent. */
+/* The processes to which a signal was sent, by tgid. */
+struct mark {
+	__u32 threads; /* of the process, that were handed over */
+	__u32 signal;  /* the last with a handler, and when it was sent */
+	__u64 sent_ns;
+};
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
 	__type(key, __u32);
-	__type(value, __u32);
+	__type(value, struct mark);
 } signals_marked SEC(".maps");
 
 static __always_inline __u32 shown(struct task_struct *task)
@@ -107,7 +113,8 @@ static __always_inline void head(struct ct_signal *s, struct task_struct *task, 
 	s->h.kind = CT_SIGNAL;
 	s->h.start_ns = s->h.end_ns = bpf_ktime_get_ns();
 	s->what = what;
-	s->begun_ns = BPF_CORE_READ(leader, start_boottime);
+	s->begun_ns =
+		s->h.start_ns - (bpf_ktime_get_boot_ns() - BPF_CORE_READ(leader, start_boottime));
 	s->tgid = BPF_CORE_READ(task, tgid);
 	s->tid = BPF_CORE_READ(task, pid);
 	s->shown_tgid = shown(leader);
@@ -143,11 +150,17 @@ int BPF_PROG(ct_signal_sent, int sig, void *info, struct task_struct *task, int 
 {
 	struct task_struct *by = bpf_get_current_task_btf();
 	struct ct_signal *s;
-	__u32 tgid, none = 0;
+	struct mark *m, new = {};
+	__u32 tgid = task->tgid;
+	bool handled;
 
 	/* a result of its own: it is ignored, or there is one already */
 	if (result || sig < 1 || sig > 31 || !(ENDING >> sig & 1) ||
 	    BPF_CORE_READ(task, flags) & PF_KTHREAD || !is_wanted(task))
+		return 0;
+	handled = sig != SIG_KILL && has_handler(task, sig);
+	m = bpf_map_lookup_elem(&signals_marked, &tgid);
+	if (m && handled && m->signal == (__u32)sig && bpf_ktime_get_ns() - m->sent_ns < AGAIN_NS)
 		return 0;
 	s = bpf_ringbuf_reserve(&signals, sizeof(*s), 0);
 	if (!s) {
@@ -156,16 +169,22 @@ int BPF_PROG(ct_signal_sent, int sig, void *info, struct task_struct *task, int 
 	}
 	head(s, task, CT_SIGNAL_SENT);
 	s->signal = sig;
-	s->handled = sig != SIG_KILL && has_handler(task, sig);
+	s->handled = handled;
 	BPF_CORE_READ_STR_INTO(&s->comm, task, group_leader, comm);
 	name_sender(s, info, by);
 	if (s->by == CT_SIGNAL_BY_PROCESS && s->shown_sender == our_pid) {
 		bpf_ringbuf_discard(s, 0);
 		return 0;
 	}
-	tgid = s->tgid;
+	new.signal = handled ? sig : 0;
+	new.sent_ns = s->h.start_ns;
 	bpf_ringbuf_submit(s, 0);
-	bpf_map_update_elem(&signals_marked, &tgid, &none, BPF_NOEXIST);
+	if (m) {
+		m->signal = new.signal;
+		m->sent_ns = new.sent_ns;
+	} else {
+		bpf_map_update_elem(&signals_marked, &tgid, &new, BPF_NOEXIST);
+	}
 	return 0;
 }
 
@@ -174,7 +193,8 @@ SEC("tp_btf/signal_deliver")
 int BPF_PROG(ct_signal_ends, int sig, void *info, struct k_sigaction *action)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 tgid = task->tgid, i, *threads;
+	__u32 tgid = task->tgid, i;
+	struct mark *m;
 	struct {
 		struct ct_signal s;
 		__u8 bytes[CT_SIGNAL_STACK];
@@ -183,11 +203,11 @@ int BPF_PROG(ct_signal_ends, int sig, void *info, struct k_sigaction *action)
 
 	if (sig < 1 || sig > 31 || !(ENDING >> sig & 1))
 		return 0;
-	threads = bpf_map_lookup_elem(&signals_marked, &tgid);
-	if (!threads || (sig != SIG_KILL && BPF_CORE_READ(action, sa.sa_handler)) ||
+	m = bpf_map_lookup_elem(&signals_marked, &tgid);
+	if (!m || (sig != SIG_KILL && BPF_CORE_READ(action, sa.sa_handler)) ||
 	    bpf_probe_read_kernel(&regs, sizeof(regs),
 				  (char *)bpf_task_pt_regs(task) + USER_PART_AT) ||
-	    !USER_MODE(&regs) || __sync_fetch_and_add(threads, 1) >= CT_SIGNAL_THREADS)
+	    !USER_MODE(&regs) || __sync_fetch_and_add(&m->threads, 1) >= CT_SIGNAL_THREADS)
 		return 0;
 	r = bpf_ringbuf_reserve(&signals, sizeof(*r), 0);
 	if (!r) {

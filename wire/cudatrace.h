@@ -777,7 +777,7 @@ enum ct_signal_by { CT_SIGNAL_BY_ITSELF = 1, CT_SIGNAL_BY_PROCESS = 2, CT_SIGNAL
 #define CT_SIGNAL_THREADS 128 /* of a process, that are sent */
 struct ct_signal {
 	struct ct_hdr h;	     /* pid and tid 0: it may be about a process that is not traced */
-	__u64 begun_ns;		     /* of the process, CLOCK_BOOTTIME */
+	__u64 begun_ns;		     /* of the process, CLOCK_MONOTONIC */
 	__u64 address;		     /* CT_SIGNAL_SENT by the kernel: of a fault */
 	__u32 tgid, tid;	     /* initial namespace */
 	__u32 shown_tgid, shown_tid; /* ours; 0: not visible there */

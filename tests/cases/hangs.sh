@@ -405,6 +405,21 @@ case_watch_ended_all() {
 	hung_ends job
 }
 
+# A rank that is killed, and a launcher that ends the others seconds later: a further line, and no further folder.
+case_watch_ended_later() {
+	ended_job absent
+	env kill -KILL "$job_3"
+	watch_says 'evidence: '
+	env kill -TERM "$job_0" "$job_1"
+	watch_says 'ENDED 1 goes on: '
+	watch_ends 4
+	expect "what is said" "$(verdicts)" "ENDED 1: rank 3 (ranks, PID) was ended by SIGKILL from kill (PID)
+ENDED 1 goes on: rank 0 (ranks, PID) was ended by SIGTERM from kill (PID); the same ended 1 other
+0 hangs, 1 end by signals"
+	expect "folders" "$(find "$T/dump" -mindepth 1 -maxdepth 1 | wc -l)" 1
+	hung_ends job
+}
+
 # A handler after which the ranks go on: nothing has ended.
 case_watch_ended_handled() {
 	ended_job handles

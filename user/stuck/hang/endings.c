@@ -15,12 +15,14 @@
 /* an incident is complete when nothing has come for so long, or since its begin */
 #define QUIET_NS 1000000000ULL
 #define MOST_NS 3000000000ULL
+#define GOES_ON_NS 60000000000ULL /* it goes on within this time */
 
 struct ended {
 	struct ended_process *list;
 	size_t n, told; /* told: the first ones are an incident that is being told */
 	size_t bytes;
 	bool looked;
+	struct ended_process last; /* the first of what was told last; sent_ns: of its last one */
 };
 
 struct ended *ended_open(void)
@@ -79,7 +81,7 @@ static int sent(struct ended *e, const struct ct_signal *s, struct ended_process
 	struct ended_process *p = find(e, s->tgid);
 
 	if (!p && e->n == PROCESSES_MAX)
-		return 0;
+		return -ENOSPC;
 	if (!p) {
 		if (!array_room(e->list, e->n))
 			return -ENOMEM;
@@ -87,6 +89,7 @@ static int sent(struct ended *e, const struct ct_signal *s, struct ended_process
 		*p = (struct ended_process){ .pid = s->shown_tgid ? s->shown_tgid : s->tgid,
 					     .tgid = s->tgid,
 					     .parent = s->parent,
+					     .begun_ns = s->begun_ns,
 					     .status = -1,
 					     .rank = -1 };
 		memcpy(p->name, s->comm, CT_COMM_LEN);
@@ -262,8 +265,22 @@ bool ended_has(const struct ended *e, uint32_t pid)
 	return false;
 }
 
+bool ended_goes_on(const struct ended *e)
+{
+	const struct ended_process *p = &e->list[0];
+
+	/* one that began later is of another run of the job */
+	return e->last.sent_ns && is_related(&e->last, p) && p->begun_ns < e->last.sent_ns &&
+	       since(e->last.sent_ns, p->sent_ns) < GOES_ON_NS;
+}
+
 void ended_forget(struct ended *e)
 {
+	bool goes_on = ended_goes_on(e);
+
+	if (!goes_on)
+		e->last = e->list[0];
+	e->last.sent_ns = e->list[e->told - 1].sent_ns;
 	for (size_t i = 0; i < e->told; i++)
 		free_process(e, &e->list[i]);
 	e->n -= e->told;

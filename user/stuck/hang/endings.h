@@ -14,6 +14,7 @@ struct ended_process {
 	uint32_t pid; /* as users see it; so is `sender`, 0: not known */
 	uint32_t tgid, parent, sender;
 	uint32_t sender_tgid;
+	uint64_t begun_ns;
 	uint64_t sent_ns, ended_ns; /* ended_ns 0: it has not */
 	uint64_t address;	    /* by the kernel: of a fault */
 	int status;		    /* as wait(2) returns it; -1: not known */
@@ -35,7 +36,8 @@ struct ended;
 struct ended *ended_open(void);	  /* NULL: no memory */
 void ended_close(struct ended *); /* takes NULL */
 
-/* *fresh: the process, if nothing was known of it; valid until the next call. Returns 0 or -ENOMEM. */
+/* *fresh: the process, if nothing was known of it; valid until the next call. Returns 0, -ENOMEM, or -ENOSPC: there are
+ * so many at once that this one is not looked at. */
 int ended_record(struct ended *, const struct ct_signal *, struct ended_process **fresh);
 
 enum ended_due {
@@ -50,6 +52,9 @@ enum ended_due ended_due(struct ended *, uint64_t now_ns, bool last,
  * until ended_forget(), which must follow. */
 size_t ended_list(const struct ended *, const struct ended_process **list);
 void ended_forget(struct ended *);
+/* After ENDED_LOOK and ENDED_TELL: does it belong to the incident that was told before, as ranks that a launcher ends
+ * some seconds after one of them has ended? */
+bool ended_goes_on(const struct ended *);
 /* After ENDED_LOOK: that which was sent a signal first. */
 const struct ended_process *ended_first(const struct ended *);
 /* Is it ending, or has it ended? */

@@ -206,6 +206,8 @@ void evidence_incident(struct out *o, const struct evidence_of *of)
 	json_put_str(&j, "host", host_name(host, sizeof(host)));
 	json_put_str(&j, "boot", host_boot_id(boot, sizeof(boot)));
 	json_put_u64(&j, "number", a->number);
+	if (of->words->goes_on)
+		json_put_bool(&j, "goes_on", true);
 	if (a->hash)
 		json_put_hex(&j, "communicator_hash", a->hash);
 	finding_json(&j, &f);

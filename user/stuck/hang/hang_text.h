@@ -17,6 +17,7 @@ struct hang_words {
 	const struct ended_process
 		*ended; /* HANG_RANK_ENDED: that which was sent a signal first, and others */
 	size_t nended;
+	bool goes_on; /* it was told before, and further processes have ended */
 };
 
 /* "rank-absent" and so on. */

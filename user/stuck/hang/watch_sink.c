@@ -77,6 +77,7 @@ struct watch {
 	struct stuck_stacks *kept; /* of those that may be gone when their stacks are told */
 	int others_fd;		   /* stacks of others, taken when the signal came; -1: none */
 	uint64_t nended;
+	bool crowded; /* it was said that there were too many */
 	bool found_comm;
 	int error;
 };
@@ -136,15 +137,33 @@ static void learn(struct watch *w, const struct event *ev)
 		hang_progress(w->hang, pid, h->end_ns, true);
 }
 
+/* Does it use CUDA? Other programs that a job starts are ended all the time. */
+static bool is_known(const struct watch *w, uint32_t pid)
+{
+	int rank;
+
+	return hash_map_find(&w->traced, &pid) || hang_seat(w->hang, pid, &rank);
+}
+
 /* A signal that ends a process: its communicator and its hang are known now. */
 static int take_signal(struct watch *w, const struct ct_signal *s)
 {
 	struct ended_process *p;
 	const struct hang_incident *a;
-	int err = ended_record(w->ended, s, &p);
+	int err;
 
+	/* on a whole machine programs are ended all the time: only those count that are known */
+	if (!w->opts->chosen && s->what == CT_SIGNAL_SENT && !is_known(w, s->shown_tgid))
+		return 0;
+	err = ended_record(w->ended, s, &p);
+	if (err == -ENOSPC && !w->crowded) {
+		w->crowded = true;
+		msg_warn(
+			"more processes were sent signals at once than are looked at: not all that "
+			"end are reported");
+	}
 	if (err || !p)
-		return err;
+		return err == -ENOSPC ? 0 : err;
 	p->hash = hang_seat(w->hang, p->pid, &p->rank);
 	a = hang_of(w->hang, p->pid);
 	if (a) {
@@ -417,11 +436,11 @@ static void say(struct watch *w, const struct evidence_of *of, const char *folde
 	}
 	hang_claim(&claim, a, of->words);
 	put_time(o, of->words->at_ns + w->opts->realtime_offset_ns);
-	out_fmt(o, "%s %llu: ",
+	out_fmt(o, "%s %llu%s: ",
 		a->kind == HANG_RANK_ENDED ? "ENDED"
 		: a->at_work		   ? "no hang"
 					   : "HANG",
-		(unsigned long long)a->number);
+		(unsigned long long)a->number, of->words->goes_on ? " goes on" : "");
 	out_mem(o, claim.s, claim.len);
 	out_char(o, '\n');
 	if (folder)
@@ -491,12 +510,9 @@ static int report(struct watch *w, const struct hang_incident *a, const struct s
 
 /* ---- processes that signals end ---- */
 
-/* Does it use CUDA? Other programs that a job starts are ended all the time. */
 static bool is_watched(void *ctx, const struct ended_process *p)
 {
-	struct watch *w = ctx;
-
-	return p->hash || hash_map_find(&w->traced, &p->pid);
+	return p->hash || is_known(ctx, p->pid);
 }
 
 static size_t add_one(uint32_t *pids, size_t n, uint32_t pid)
@@ -556,7 +572,7 @@ static int take_others(struct watch *w)
 
 static struct hang_incident of_ended(struct watch *w, const struct ended_process *list, size_t n)
 {
-	struct hang_incident a = { .number = ++w->nended,
+	struct hang_incident a = { .number = w->nended += !ended_goes_on(w->ended),
 				   .kind = HANG_RANK_ENDED,
 				   .since_ns = list[0].sent_ns,
 				   .hash = list[0].hash,
@@ -584,7 +600,11 @@ static int tell_ended(struct watch *w, uint64_t now)
 	struct hang_incident a = of_ended(w, list, n);
 	struct nccl_job job = { 0 };
 	uint32_t pids[HANG_PIDS_MAX];
-	struct hang_words words = { .gpu = w->opts->gpu, .at_ns = now, .ended = list, .nended = n };
+	struct hang_words words = { .gpu = w->opts->gpu,
+				    .at_ns = now,
+				    .ended = list,
+				    .goes_on = ended_goes_on(w->ended),
+				    .nended = n };
 	struct evidence_of of = {
 		.incident = &a,
 		.job = &job,
@@ -605,7 +625,7 @@ static int tell_ended(struct watch *w, uint64_t now)
 		a.npids = add_one(a.pids, a.npids, pids[i]);
 	if (!err) {
 		narrow(w, &job, &a);
-		if (w->evidence)
+		if (w->evidence && !words.goes_on)
 			words.folder =
 				evidence_next(w->evidence, &a, now + w->opts->realtime_offset_ns);
 		if (words.folder && evidence_take(w->evidence, &of))
@@ -624,7 +644,7 @@ static int tell_ended(struct watch *w, uint64_t now)
 static int end_tick(struct watch *w, uint64_t now)
 {
 	switch (ended_due(w->ended, now, false, is_watched, w)) {
-	case ENDED_LOOK: return w->evidence ? take_others(w) : 0;
+	case ENDED_LOOK: return w->evidence && !ended_goes_on(w->ended) ? take_others(w) : 0;
 	case ENDED_TELL: return tell_ended(w, now);
 	default: return 0;
 	}
