@@ -582,12 +582,15 @@ int BPF_PROG(ct_host_fork, struct task_struct *parent, struct task_struct *child
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(ct_host_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
 {
-	__u32 tgid = task->tgid;
+	__u32 tgid = task->tgid, old = (__u32)old_pid;
 	struct host_thread *t;
 
 	if (!is_watched(tgid))
 		return 0;
 	bpf_map_delete_elem(&host_pythons, &tgid);
+	/* a thread that was not the first has got the number of that one */
+	if (by_tid && old_pid != task->pid)
+		bpf_map_delete_elem(&host_table, &old);
 	t = member(task, bpf_ktime_get_ns());
 	if (!t)
 		return 0;

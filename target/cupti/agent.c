@@ -188,7 +188,8 @@ static int leave(void)
 	return err == -ENOTSUP ? 0 : err;
 }
 
-static void tell_hole(enum ct_hole_layer layer, uint64_t from_ns)
+static void tell_hole(enum ct_hole_layer layer, enum ct_hole_state state,
+		      enum ct_hole_reason reason, uint64_t from_ns)
 {
 	struct ct_hole *r = agent_record(CT_HOLE, sizeof(*r), from_ns, from_ns, 0);
 
@@ -196,8 +197,8 @@ static void tell_hole(enum ct_hole_layer layer, uint64_t from_ns)
 		return;
 	r->until_ns = CT_HOLE_OPEN;
 	r->layer = (uint8_t)layer;
-	r->state = CT_HOLE_TAKEN;
-	r->reason = CT_HOLE_PROFILER;
+	r->state = (uint8_t)state;
+	r->reason = (uint16_t)reason;
 	r->device = CT_UNKNOWN;
 	queue_commit(r);
 }
@@ -206,9 +207,20 @@ static void tell_hole(enum ct_hole_layer layer, uint64_t from_ns)
 static void tell_taken(uint64_t from_ns)
 {
 	if (agent.want.kinds)
-		tell_hole(CT_HOLE_DEVICE, from_ns);
+		tell_hole(CT_HOLE_DEVICE, CT_HOLE_TAKEN, CT_HOLE_PROFILER, from_ns);
 	if (agent.want.flags & AGENT_S_CALLS)
-		tell_hole(CT_HOLE_CALLS, from_ns);
+		tell_hole(CT_HOLE_CALLS, CT_HOLE_TAKEN, CT_HOLE_PROFILER, from_ns);
+}
+
+/* States, once an attach, that calls of a child are not recorded. */
+static void tell_child(void)
+{
+	uint64_t ns = atomic_load(&agent.child_ns);
+
+	if (!ns || agent.child_told)
+		return;
+	agent.child_told = true;
+	tell_hole(CT_HOLE_CALLS, CT_HOLE_UNSEEN, CT_HOLE_SHARED_MEMORY, ns);
 }
 
 /* The program itself begins to use CUPTI, and its call waits. cuptiFinalize is not called: it needs
@@ -234,6 +246,7 @@ static void finish(int err)
 	owner_unwatch();
 	device_tell_lost();
 	refusals_tell();
+	tell_child();
 	link_send(1000);
 	link_bye(err, 500);
 	link_close();
@@ -273,6 +286,7 @@ static void last_words(void)
 		device_flush(true);
 	device_tell_lost();
 	refusals_tell();
+	tell_child();
 	link_send(EXIT_MS / 2);
 	link_bye(0, 100);
 	link_close();
@@ -324,6 +338,7 @@ static void work(void)
 		if (owner_asked())
 			withdraw();
 		refusals_tell();
+		tell_child();
 		now = clock_now();
 		if (queue_used())
 			came = now;
@@ -508,6 +523,8 @@ static int enter(const char *text)
 	atomic_store(&agent.dropped, 0);
 	atomic_store(&agent.bad_time, 0);
 	atomic_store(&agent.too_deep, 0);
+	atomic_store(&agent.child_ns, 0);
+	agent.child_told = false;
 	atomic_store(&exit_asked, false);
 	agent.early = false;
 	return 0;

@@ -59,6 +59,9 @@ struct agent {
 	uint32_t kinds;	       /* those of want.kinds that could be enabled */
 	struct func *funcs[3]; /* by domain */
 	_Atomic uint64_t dropped, bad_time, too_deep;
+	/* when a child that shares the memory was first seen to make a call, which is not recorded; 0: none was */
+	_Atomic uint64_t child_ns;
+	bool child_told;
 	/* nodes of graphs were recorded, in this attach or an earlier one */
 	_Atomic bool graphs;
 	/* Records of kernels were ended, and CUPTI was not: see enable_kinds(). */

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -323,6 +324,18 @@ static void end_left(struct frames *fs, uint32_t n, uint64_t now)
 	fs->n = n;
 }
 
+/* Does another process make this call: a child of vfork(), or of clone() with CLONE_VM? It runs in this memory, with
+ * this thread's storage, and only the kernel tells the two apart. Its calls are not this process's. */
+static bool is_childs(void)
+{
+	uint64_t none = 0;
+
+	if ((uint32_t)syscall(SYS_getpid) == agent.pid)
+		return false;
+	atomic_compare_exchange_strong(&agent.child_ns, &none, clock_now());
+	return true;
+}
+
 static void call_enters(const struct func *fn, int domain, uint32_t cbid,
 			const struct cupti_call *data)
 {
@@ -330,7 +343,7 @@ static void call_enters(const struct func *fn, int domain, uint32_t cbid,
 	struct cursor c;
 	int depth;
 
-	if (!fs || !data->params)
+	if (!fs || !data->params || is_childs())
 		return;
 	for (uint32_t i = 0; i < fs->n; i++)
 		if (is_left(&fs->at[i], data->params))
@@ -410,7 +423,8 @@ static void call_leaves(const struct func *fn, int domain, uint32_t cbid,
 	for (at = fs->n; at > 0; at--)
 		if (fs->at[at - 1].cbid == cbid && fs->at[at - 1].domain == domain)
 			break;
-	if (!at)
+	/* a child in this memory finds the calls of its parent */
+	if (!at || (fs->at[at - 1].params != data->params && is_childs()))
 		return;
 	end_left(fs, at, now);
 	fs->n = at - 1;

@@ -26,6 +26,20 @@ top -- true                               | 'true'          | see 'cudatrace top
 list -e nonsense                          | 'nonsense'      | see 'cudatrace list'
 list --domain gpu                         | --domain        | is not one of runtime, driver, nvtx, nccl, torch, cublas, allocator or cudnn
 info                                      | recording       | name a file that 'cudatrace record' wrote
+watch --comm python3 -p 1                 | --comm          | see 'cudatrace watch --help'
+watch --no-return -p 1                    | --no-return     | see 'cudatrace watch --help'
+watch --no-python -p 1                    | --no-python     | see 'cudatrace watch --help'
+watch --complete-calls -p 1               | --complete-calls | see 'cudatrace watch --help'
+why --no-python -p 1                      | --no-python     | see 'cudatrace why --help'
+watch --source=hooks -p 1                 | --source        | leave out
+watch --max-dumps 3 -p 1                  | --max-dumps     | give --dump
+watch --last 3 -p 1                       | --last          | give --dump
+watch --dump d --max-dumps 0 -p 1         | --max-dumps     | folders
+watch --dump d --last x -p 1              | --last          | give seconds
+watch --hang 0.1 -p 1                     | --hang          | 200
+watch --hang 2h -p 1                      | --hang          | give seconds
+watch --format csv -p 1                   | --format        | text or json
+watch R                                   | 'R'             | write -- before it
 info R R                                  | 'R'             | give one recording
 replay                                    | recording       | name a file that 'cudatrace record' wrote
 replay R R                                | 'R'             | give one recording
@@ -429,7 +443,7 @@ case_options_against_each_other() { # long
 # not_a_process PID TEXT: every command that takes -p refuses it with this one sentence.
 not_a_process() {
 	local command
-	for command in "" stat mem advise record folded stuck doctor "top --batch" serve "--source=cupti" "stat --gpu"; do
+	for command in "" stat mem advise record folded why watch stuck doctor "top --batch" serve "--source=cupti" "stat --gpu"; do
 		# shellcheck disable=SC2086
 		(cd "$T" && ct $command -p "$1" && ok_rc 1 && expect "sentence of $command" "$(cat "$T/err")" "cudatrace: error: $2") || exit 1
 	done
@@ -654,7 +668,7 @@ case_habits_brief() {
 		cat "$T/hc" >> "$T/all"
 	done
 	expect "lines wider than a terminal" "$(cat "$T/h" "$T/all" | grep -E '.{81}')" ""
-	expect "commands" "$(grep -c 'All options' "$T/all")" 18
+	expect "commands" "$(grep -c 'All options' "$T/all")" 19
 }
 
 # The id of a thread: -L where there is one.

@@ -810,6 +810,18 @@ case_cupti_longjmp() {
 	no_loss
 }
 
+# A child in its parent's memory, and with its parent's thread-local storage: its calls are not its parent's, and that they are not known
+# is said. CUPTI comes in within the first call of the parent's five.
+case_cupti_shared_memory() {
+	local how
+	for how in shared vfork; do
+		ct_json --source=cupti --strict -- "$OUT/cases/offspring" $how 2
+		ok_rc 3
+		expect_rows cudaStreamQuery 4
+		says '^cudatrace: 7 calls, 0 lost of those seen; process [0-9]+ \(offspring\) made a child that shares its memory: calls of this child are not known$'
+	done
+}
+
 case_cupti_failures() {
 	ct_rows --source=cupti --failed -- "$SAMPLE"
 	ok_rc

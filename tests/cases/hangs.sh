@@ -82,10 +82,11 @@ case_watch_absent() {
 	python3 tests/unit/check_json.py "$T/rest.json" > "$T/check" || fail "JSON: $(cat "$T/check")"
 	python3 tests/cases/check_hang.py "$(hang_folder)/hang.json" docs/hang.schema.json docs/findings.schema.json > "$T/check" || fail "hang.json: $(cat "$T/check")"
 	expect "verdict" "$(python3 -c '
-import json, sys
+import json, os, sys
 h = json.loads(open(sys.argv[1]).readline())
-print(h["type"], h["id"], h["subject"]["rank"], h["subject"]["pid"], h["confidence"], len(h["pids"]), [w["state"] for w in h["who"]])' "$(hang_folder)/hang.json")" \
-		"hang rank-absent 3 $job_3 measured 4 ['waits']"
+print(h["type"], h["id"], h["subject"]["rank"], h["subject"]["pid"], h["confidence"], len(h["pids"]), [w["state"] for w in h["who"]],
+      [os.path.exists(h[c].split()[-1]) for c in ("evidence", "next")])' "$(hang_folder)/hang.json")" \
+		"hang rank-absent 3 $job_3 measured 4 ['waits'] [True, True]"
 	# the stacks of a rank that waits and of the one that is absent
 	grep -q 'cudaStreamSynchronize' <(sed -n "/^process $job_0 /,/^process $job_1 /p" "$(hang_folder)/stacks.txt") || fail "no stack of rank 0: $(cat "$(hang_folder)/stacks.txt")"
 	grep -q ' pause' <(sed -n "/^process $job_3 /,\$p" "$(hang_folder)/stacks.txt") || fail "no stack of rank 3: $(cat "$(hang_folder)/stacks.txt")"
@@ -244,6 +245,45 @@ case_watch_two_jobs() {
 	expect "ranks in them" "$(grep -c '"type":"communicator"' "$T"/dump/hang-*/hang.json | sed 's/.*://' | sort -n | xargs)" "2 8"
 	hung_ends two
 	hung_ends one
+}
+
+# As JSON; one folder at most, and the trace is not kept.
+case_watch_json() {
+	hung one absent 2
+	hung two absent 2
+	watching --format json --max-dumps 1 --last 0 -p "$(hung_pids one 2),$(hung_pids two 2)"
+	watch_says '"number":2,'
+	watch_ends 4
+	expect "what is said" "$(python3 -c '
+import json, sys
+for line in open(sys.argv[1]):
+    o = json.loads(line)
+    print(o["type"], o["number"], o["id"], o["subject"]["rank"], len(o["pids"]), o["evidence"], (o["next"] or "").endswith("/hang.json"))' "$T/out")" "hang 1 rank-absent 1 2 None True
+hang 2 rank-absent 1 2 None False"
+	python3 tests/cases/check_hang.py "$T/out" docs/hang.schema.json docs/findings.schema.json > "$T/check" || fail "JSON: $(cat "$T/check")"
+	expect "files" "$(cd "$T/dump" && find . -type f -printf '%f\n' | sort | xargs)" "hang.json kernel.log machine.txt processes.txt stacks.txt"
+	expect "messages" "$(grep -c 'further hangs are reported without evidence: --max-dumps is 1$' "$T/err")" 1
+	hung_ends two
+	hung_ends one
+}
+
+# Without room for the evidence the hang is said all the same, and why there is no folder, once.
+case_watch_no_room() {
+	unshare -m true 2> /dev/null || skip "no mount namespaces here"
+	hung job absent 2
+	mkdir "$T/dump"
+	# shellcheck disable=SC2016 # it is the inner shell's
+	"${BACKGROUND[@]}" unshare -m sh -c 'mount -t tmpfs -o size=8k,mode=700 none "$0" && exec "$@"' "$T/dump" \
+		"$CUDATRACE" watch --hang 1 --dump "$T/dump" -p "$(hung_pids job 2)" > "$T/out" 2> "$T/err" &
+	PID_watch=$!
+	watch_says 'HANG 1: '
+	watch_ends 4
+	expect "what is said" "$(verdicts)" "HANG 1: 1 rank waits in AllReduce #4 of communicator HASH for rank 1 (ranks, PID), which waits
+1 hang"
+	! grep -q '^  evidence' "$T/out" || fail "a folder that is not there: $(cat "$T/out")"
+	expect "what is said of the folder" "$(sed -n 's/hang-[0-9TZ-]*/hang/; /the evidence/p' "$T/err")" \
+		"cudatrace: error: the evidence cannot be written to $T/dump/hang: No space left on device"
+	hung_ends job
 }
 
 # Of the whole machine, whatever else hangs on it.
@@ -471,13 +511,30 @@ os.abort()' "$STANDIN/libcudart.so.13" > /dev/null 2> "$T/err" || rc=$?
 	grep -q '^      abort' "$(ended_folder)/stacks.txt" || fail "no stack: $(cat "$(ended_folder)/stacks.txt")"
 }
 
-# A folder that others can write to, or that a link leads to, is refused.
-case_watch_refuses() { # undisturbed
-	mkdir -m 777 "$T/open" "$T/real"
-	ln -s "$T/real" "$T/link"
-	ct watch --dump "$T/open" -p $$
+# refuses_dump DIR WHY: in one sentence.
+refuses_dump() {
+	ct watch -q --dump "$1" -p $$
 	ok_rc 1
-	says "--dump: $T/open cannot be used: others could put files into it"
+	expect "what is said of $1" "$(cat "$T/err")" "cudatrace: error: --dump: $1 cannot be used: $2"
+}
+
+# A folder that others can write to is refused, whatever link leads to it, and so is what is no folder.
+case_watch_refuses() { # undisturbed
+	local others="others could put files into it: give a folder that is yours and that nobody else can write to"
+	mkdir -m 777 "$T/open"
+	mkdir "$T/theirs"
+	chown 1234 "$T/theirs"
+	ln -s "$T/open" "$T/link"
+	touch "$T/file"
+	refuses_dump "$T/open" "$others"
+	refuses_dump "$T/link" "$others"
+	refuses_dump "$T/theirs" "$others"
+	refuses_dump "$T/file" "Not a directory"
+	refuses_dump "$T/absent/dump" "No such file or directory"
+	expect "what was written" "$(find "$T/open" "$T/theirs" -mindepth 1)" ""
+	ct watch -d 0.1 -p $$
+	ok_rc 0
+	says "process $$ has not loaded CUDA yet: waiting for it"
 	ct watch --max-dumps 3 -p $$
 	ok_rc 2
 	ct watch --source=hooks -p $$

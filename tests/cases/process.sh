@@ -128,6 +128,22 @@ case_disturbed_case_runs_again() { # long machine
 	grep -q '^ok attach_leaves_others_alone' "$T/out" || fail "$(cat "$T/out")"
 }
 
+# A case whose job ends before it has a result is no case that nobody asked for.
+case_lost_job_is_a_fault() {
+	cat > "$T/ends" <<- 'END'
+		#!/bin/bash
+		job=$PPID
+		until [[ $(tr '\0' ' ' < "/proc/$job/cmdline") = *cases/run.sh\ events_unknown* ]]; do
+			job=$(sed -n 's/^PPid:\t//p' "/proc/$job/status")
+		done
+		kill "$job"
+	END
+	chmod +x "$T/ends"
+	! CUDATRACE=$T/ends tests/cases/run.sh events_unknown > "$T/out" || fail "$(cat "$T/out")"
+	expect "what is said" "$(cat "$T/out")" "not ok events_unknown: its job ended without a result
+0 passed, 1 failed, 0 skipped"
+}
+
 case_attach_to_everybody_is_a_fault() { # long machine
 	own_library
 	cat > "$T/everybody" <<- END

@@ -92,12 +92,13 @@ done
 # this run are copies of its own: only tracers of the whole machine reach them from elsewhere. What we find through OUT otherwise is where it was.
 own_copies() {
 	local of
-	COPIES=$(mktemp -d "$OUT/own.XXXXXX")
+	COPIES=$(mktemp -d "$OUT/own.XXXXXX") || exit 1
 	trap 'rm -rf "$COPIES"' EXIT
 	chmod 755 "$COPIES"
 	mkdir "$COPIES/.output"
-	cp -a "$STANDIN" "$BIN" "$COPIES/.output"
-	cp -a "$SAMPLE" "$COPIES" # it looks for .output/standin beside it
+	# the sample looks for .output/standin beside it
+	cp -a "$STANDIN" "$BIN" "$COPIES/.output" || exit 1
+	cp -a "$SAMPLE" "$COPIES" || exit 1
 	for of in "$OUT"/*; do
 		[ -e "$COPIES/.output/${of##*/}" ] || [[ $of = */own.* ]] || ln -s "$of" "$COPIES/.output"
 	done
@@ -169,10 +170,10 @@ without_tracers() {
 	[ "$status" = 0 ]
 }
 
-# tell LINES: prints a case's result, and counts it.
+# tell NAME LINES: prints a case's result, and counts it.
 tell() {
-	echo "$1"
-	echo "${1%% *}" >> "$QUEUE/told"
+	echo "$2"
+	echo "${2%% *} $1" >> "$QUEUE/told"
 }
 
 # judge_one NAME: runs a case, as often as it is disturbed, and prints what came of it.
@@ -188,10 +189,10 @@ judge_one() {
 		rm -rf "$dir"
 	done
 	case $status in
-	0) tell "ok $name ($((took / 10)).$((took % 10)) s; processors $(awk '{ printf "%.1f", $1 + $2 }' "$dir/cpu") s)" ;;
-	77) tell "skip $name: $why" ;;
-	124 | 137) tell "not ok $name: took too long; $why"$'\n'"$(said_last "$dir")" ;;
-	*) tell "not ok $name: $why"$'\n'"$(said_last "$dir")" ;;
+	0) tell "$name" "ok $name ($((took / 10)).$((took % 10)) s; processors $(awk '{ printf "%.1f", $1 + $2 }' "$dir/cpu") s)" ;;
+	77) tell "$name" "skip $name: $why" ;;
+	124 | 137) tell "$name" "not ok $name: took too long; $why"$'\n'"$(said_last "$dir")" ;;
+	*) tell "$name" "not ok $name: $why"$'\n'"$(said_last "$dir")" ;;
 	esac
 	if [ -n "${KEEP:-}" ] && [ "$status" != 0 ]; then
 		echo "   kept $dir"
@@ -255,10 +256,12 @@ trap 'exit 1' INT TERM HUP
 QUEUE=$(mktemp -d "${TMPDIR:-/tmp}/cudatrace-cases.XXXXXX") || exit 1
 trap at_end EXIT
 touch "$QUEUE/left" "$QUEUE/told"
+chosen=()
 for name in "${names[@]}"; do
 	wanted "$name" "$@" || continue
+	chosen+=("$name")
 	if why=$(unsuited "$name"); then
-		tell "skip $name: not by hooks: $why"
+		tell "$name" "skip $name: not by hooks: $why"
 	else
 		echo "$name $(how_of "$name")" >> "$QUEUE/left"
 	fi
@@ -268,6 +271,13 @@ for ((n = 1; n <= jobs; n++)); do
 done
 wait
 [ "$long" = '^$' ] || echo "$(cat "$here"/[a-z]*.sh | grep -c '^case_[a-z0-9_]*() { # long') cases that take long are left out: --all runs them"
-failed=$(grep -cx not "$QUEUE/told")
-echo "$(grep -cx ok "$QUEUE/told") passed, $failed failed, $(grep -cx skip "$QUEUE/told") skipped"
+failed=$(grep -c '^not ' "$QUEUE/told")
+# a job may have been ended, or had no room for what it had to remember
+for name in "${chosen[@]}"; do
+	grep -q " $name\$" "$QUEUE/told" || {
+		echo "not ok $name: its job ended without a result"
+		failed=$((failed + 1))
+	}
+done
+echo "$(grep -c '^ok ' "$QUEUE/told") passed, $failed failed, $(grep -c '^skip ' "$QUEUE/told") skipped"
 [ "$failed" = 0 ]

@@ -662,8 +662,8 @@ static size_t records_message(char *msg)
 	return at;
 }
 
-/* An agent can state only one reason why something is not seen: it has left CUPTI to its own
- * program. */
+/* An agent can state only two reasons why something is not seen: it has left CUPTI to its own
+ * program, or a child in the program's memory makes calls. */
 static void test_holes(void)
 {
 	static char msg[MEET_MSG_MAX];
@@ -678,7 +678,7 @@ static void test_holes(void)
 				      .reason = CT_HOLE_PROFILER,
 				      .layer = CT_HOLE_DEVICE,
 				      .state = CT_HOLE_TAKEN };
-	struct ct_hole all[7] = { good, good, good, good, good, good, good };
+	struct ct_hole all[9] = { good, good, good, good, good, good, good, good, good };
 	struct meet_head head = { .type = AGENT_RECORDS, .size = sizeof(head) + sizeof(all) };
 	uint64_t until = now_ms() + 5000;
 	struct losses l = { .files = 0 };
@@ -691,6 +691,9 @@ static void test_holes(void)
 	all[4].ns_pid = 1;
 	all[5].comm[0] = 'x';
 	all[6].until_ns = 6;
+	all[7].reason = all[8].reason = CT_HOLE_SHARED_MEMORY;
+	all[7].state = all[8].state = CT_HOLE_UNSEEN;
+	all[8].layer = CT_HOLE_CALLS;
 	reset();
 	CHECK(open_source());
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds));
@@ -704,13 +707,13 @@ static void test_holes(void)
 	memcpy(msg, &head, sizeof(head));
 	memcpy(msg + sizeof(head), all, sizeof(all));
 	CHECK(send(fds[1], msg, head.size, 0) == (ssize_t)head.size);
-	while (got.kinds[CT_HOLE] < 2 && now_ms() < until)
+	while (got.kinds[CT_HOLE] < 3 && now_ms() < until)
 		CHECK(source_agent.drain(&src, emit, NULL) >= 0);
-	CHECK(got.kinds[CT_HOLE] == 2);
+	CHECK(got.kinds[CT_HOLE] == 3);
 	CHECK(got.hole.h.pid == (uint32_t)getpid() && !got.hole.h.flags &&
-	      got.hole.until_ns != CT_HOLE_OPEN);
+	      got.hole.reason == CT_HOLE_SHARED_MEMORY && got.hole.layer == CT_HOLE_CALLS);
 	source_agent.losses(&src, &l);
-	CHECK(l.lost[CT_LOSS_READ] == 5);
+	CHECK(l.lost[CT_LOSS_READ] == 6);
 	source_agent.close(&src);
 	close(fds[1]);
 }

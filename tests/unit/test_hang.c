@@ -533,6 +533,24 @@ static void test_one_inside(void)
 	end();
 }
 
+/* A process that ends between the look at its threads and the one at itself hangs in no call. */
+static void test_ends_inside(void)
+{
+	const struct hang_incident *list;
+	uint64_t from;
+
+	begin();
+	job(1, 2, 100);
+	for (int i = 0; i < 2; i++)
+		all_reduce(1, i);
+	waits(101);
+	for (from = now; now + STEP < from + OVER;)
+		CHECK_EQ(0, look(&list));
+	proc(101)->state = 0;
+	CHECK_EQ(0, look(&list));
+	end();
+}
+
 /* A hang that is over while threads are still inside their calls is over once, and no other one begins. */
 static void test_over_once(void)
 {
@@ -643,6 +661,7 @@ int main(void)
 	RUN(test_two_jobs);
 	RUN(test_call);
 	RUN(test_one_inside);
+	RUN(test_ends_inside);
 	RUN(test_over_once);
 	RUN(test_noise);
 	RUN(test_liar);

@@ -142,7 +142,7 @@ static void rows(void)
 		   "since 60000 ns before",
 		   ask("SELECT timestamp||'|'||globalPid||'|'||text FROM DIAGNOSTIC_EVENT WHERE "
 		       "text LIKE 'cudaGetDevice%'"));
-	CHECK_TEXT("1 device records without a valid time are left out",
+	CHECK_TEXT("1 device record without a valid time is left out",
 		   ask("SELECT text FROM DIAGNOSTIC_EVENT ORDER BY rowid DESC"));
 }
 

@@ -354,6 +354,32 @@ static void test_slow_step(void)
 	end();
 }
 
+/* The first step begins before the device's first work, which comes late: the device is not busy up to then. */
+static void test_slow_first_step(void)
+{
+	uint64_t at = MS;
+
+	begin();
+	for (int i = 0; i < 10; i++) {
+		uint64_t late = i ? 0 : 9 * MS, to = at + 4 * MS + late;
+
+		calls("cudaLaunchKernel", 1, at, at + 10000);
+		calls("cudaGraphLaunch", 1, at + 20000, at + 30000);
+		works(at + late + 10000, at + late + MS, 1, at);
+		waits(off(1, at, at + 30000, to, CT_HOST_BLOCKED, CT_HOST_SLEEP),
+		      CT_HOST_BY_INTERRUPT, 0);
+		at = to;
+	}
+	finish();
+	CHECK_EQ(4 * MS, parts[0].steps.median_ns);
+	CHECK_EQ(1, parts[0].steps.nslow);
+	CHECK_EQ(9 * MS, parts[0].steps.slow[0].more_ns);
+	CHECK_EQ(1, parts[0].steps.slow[0].nmore);
+	CHECK_TEXT("launch latency", parts[0].steps.slow[0].more[0].text);
+	CHECK_EQ(9 * MS, parts[0].steps.slow[0].more[0].ns);
+	end();
+}
+
 /* Work of a device and a stream, launched together with other work of one call at `launch`. */
 static void works_on(uint32_t device, uint32_t stream, uint64_t from, uint64_t to, uint64_t launch)
 {
@@ -469,6 +495,7 @@ int main(void)
 	RUN(test_path_through_waits);
 	RUN(test_path_of_device);
 	RUN(test_slow_step);
+	RUN(test_slow_first_step);
 	RUN(test_other_device);
 	RUN(test_graph);
 	RUN(test_many_threads);

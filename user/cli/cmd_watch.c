@@ -9,10 +9,6 @@ static int check(const struct opts_line *l)
 	const struct opts_rule rules[] = {
 		{ o->source != REQUEST_SOURCE_PROBES, true,
 		  "only probes see where threads are: leave out --source" },
-		{ o->comm != NULL, true,
-		  "--comm: threads of all processes are looked at: leave it out, and give -p "
-		  "NAME" },
-		{ o->no_return, true, "--no-return sees no call under way: leave it out" },
 	};
 
 	return opts_judge(l, rules, ARRAY_LEN(rules));

@@ -11,13 +11,19 @@
 #define SLOW 1.1       /* times the median */
 #define LEAST 20       /* a part of what a step took longer is said if it is this part of it */
 
-/* Divides the gaps that lie in a step. Returns the time without gaps. */
+/* Divides the gaps that lie in a step, and what of it lies before the part's first work: that ends a time without
+ * work, too. Returns the time with work. */
 static uint64_t divide_step(const struct why *w, struct why_walk *walk, const struct why_gaps *gaps,
-			    const struct step *s)
+			    const struct why_part *p, const struct step *s)
 {
+	const struct why_gap before = { .from_ns = s->start_ns, .to_ns = p->from_ns };
 	size_t i = array_before(gaps->list, gaps->n, g, g->to_ns <= s->start_ns);
-	uint64_t idle = 0;
+	uint64_t idle = s->end_ns > p->to_ns ? s->end_ns - why_most(p->to_ns, s->start_ns) : 0;
 
+	if (s->start_ns < p->from_ns) {
+		why_gap_divide(w, walk, gaps, &before, s->start_ns, s->end_ns);
+		idle += why_least(p->from_ns, s->end_ns) - s->start_ns;
+	}
 	for (; i < gaps->n && gaps->list[i].from_ns < s->end_ns; i++) {
 		const struct why_gap *g = &gaps->list[i];
 
@@ -95,14 +101,15 @@ static void compare(struct why_slow *s, struct why_walk *walk, const struct why_
 }
 
 static int slow_step(const struct why *w, struct why_walk *walk, const struct why_gaps *gaps,
-		     const struct step *one, const struct why_book *median, uint64_t median_busy,
-		     size_t n, struct why_slow *s)
+		     const struct why_part *p, const struct step *one,
+		     const struct why_book *median, uint64_t median_busy, size_t n,
+		     struct why_slow *s)
 {
 	struct why_book here = { .bad = false };
 	uint64_t busy;
 
 	walk->book = &here;
-	busy = divide_step(w, walk, gaps, one);
+	busy = divide_step(w, walk, gaps, p, one);
 	note(s, WHY_WORK, gaps->device ? "the GPU is busy" : "inside launches", busy,
 	     median_busy / n);
 	compare(s, walk, &here, median, n);
@@ -122,8 +129,9 @@ static const struct steps_of *process_of(const struct why *w, uint32_t pid)
 }
 
 static int slow_steps(struct why *w, const struct why_gaps *gaps, const struct steps_of *of,
-		      const size_t *order, struct why_steps *s)
+		      const size_t *order, struct why_part *p)
 {
+	struct why_steps *s = &p->steps;
 	struct why_book median = { .bad = false };
 	struct why_walk walk = { .texts = &w->texts, .threads = &w->threads, .book = &median };
 	size_t middle = of->n / 2, n = why_least(MEDIAN_STEPS, of->n), first = middle - n / 2;
@@ -131,7 +139,7 @@ static int slow_steps(struct why *w, const struct why_gaps *gaps, const struct s
 	int err = 0;
 
 	for (size_t i = first; i < first + n && i < of->n; i++)
-		busy += divide_step(w, &walk, gaps, &of->list[order[i]]);
+		busy += divide_step(w, &walk, gaps, p, &of->list[order[i]]);
 	for (size_t i = 0; i < WHY_SLOW && i < of->n && !err; i++) {
 		const struct step *one = &of->list[order[i]];
 		uint64_t ns = one->end_ns - one->start_ns;
@@ -144,7 +152,7 @@ static int slow_steps(struct why *w, const struct why_gaps *gaps, const struct s
 					   .ns = ns,
 					   .more_ns = ns - of->median_ns };
 		s->nslow++;
-		err = slow_step(w, &walk, gaps, one, &median, busy, n, slow);
+		err = slow_step(w, &walk, gaps, p, one, &median, busy, n, slow);
 	}
 	why_book_free(&median);
 	return median.bad ? -ENOMEM : err;
@@ -170,7 +178,7 @@ int why_steps_find(struct why *w, const struct why_gaps *gaps, uint32_t pid, str
 	if (!order)
 		return -ENOMEM;
 	if (of->n >= 3)
-		err = slow_steps(w, gaps, of, order, s);
+		err = slow_steps(w, gaps, of, order, p);
 	free(order);
 	return err;
 }

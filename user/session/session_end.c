@@ -43,9 +43,13 @@ static bool is_enough(const struct session *s)
 	return s->reason == SESSION_COUNT || s->reason == SESSION_SIZE;
 }
 
-/* By the clock: for the records of each source, whatever programs hand over, and then for device work that was
- * asked for before. */
-#define END_NS 1000000000ULL
+/* From when the source of the calls has stopped: for all that is read, counted and waited for, whatever programs
+ * hand over, so that with the closing of outputs and sources it is a second. */
+#define END_NS 800000000ULL
+#define OTHERS_NS 200000000ULL /* of it for those that add to the calls */
+#define REST_NS \
+	400000000ULL /* and for what agents say as they leave, when device work has been waited for */
+#define LEAST_NS 150000000ULL /* for each source in any case */
 
 /* Those that add to the calls. They see what follows from the last calls, and stop after that. */
 static void stop_others(struct session *s)
@@ -54,12 +58,26 @@ static void stop_others(struct session *s)
 		s->sources[i].ops->stop(&s->sources[i]);
 }
 
+struct time_of_end {
+	uint64_t until_ns, waited_ns; /* how long the output had been waited for when it began */
+};
+
+/* How long a source may be read so that so much of the time is left, by the clock, since programs may leave us little
+ * of the processors, and without the time in which the reader of the output takes nothing. */
+static uint64_t time_but(const struct session *s, const struct time_of_end *t, uint64_t rest_ns)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC) - (s->out.waited_ns - t->waited_ns) + rest_ns;
+
+	return now + LEAST_NS < t->until_ns ? t->until_ns - now : LEAST_NS;
+}
+
 /* Feeds what is still on the way after the source of the calls has stopped. */
 static void last_drain(struct session *s)
 {
 	/* what was recorded has no end of its own to wait for */
 	bool enough = is_enough(s) || out_error(&s->out) ||
 		      (session_first(s)->ops->recorded && s->reason == SESSION_INTERRUPTED);
+	struct time_of_end end;
 	uint64_t stopped_ns = 0;
 	bool cut; /* there was more than could be read in time */
 	int err;
@@ -79,21 +97,23 @@ static void last_drain(struct session *s)
 		stop_others(s);
 		return;
 	}
-	err = session_feed_last(s, END_NS);
-	cut = s->late;
 	/* not since the stop: to take hooks off may have taken longer than this */
+	end = (struct time_of_end){ clock_ns(CLOCK_MONOTONIC) + END_NS, s->out.waited_ns };
+	err = session_feed_last(s, time_but(s, &end,
+					    SESSION_UNREAD_NS + (s->nsources > 1 ? OTHERS_NS : 0)));
+	cut = s->late;
 	if (err >= 0 && !cut)
-		err = session_feed_work(s, clock_ns(CLOCK_MONOTONIC) + END_NS);
+		err = session_feed_work(s, clock_ns(CLOCK_MONOTONIC) + time_but(s, &end, REST_NS));
 	stop_others(s);
 	for (int i = 1; i < s->nsources && err >= 0; i++) {
-		err = session_feed_rest(s, &s->sources[i], END_NS);
+		err = session_feed_rest(s, &s->sources[i], time_but(s, &end, SESSION_UNREAD_NS));
 		if (err >= 0 && s->late)
 			err = session_feed_unread(s, &s->sources[i]);
 	}
 	if (session_first(s)->ops->ended)
 		session_first(s)->ops->ended(session_first(s));
 	if (err >= 0 && !cut) {
-		err = session_feed_last(s, END_NS);
+		err = session_feed_last(s, time_but(s, &end, SESSION_UNREAD_NS));
 		cut = s->late;
 	}
 	if (err >= 0 && cut)

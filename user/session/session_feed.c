@@ -21,9 +21,8 @@
 #define SLICE_NS 10000000ULL /* the longest time that one drain of a source may take */
 #define SLICE_RECORDS 16384  /* a recording's; a multiple of 256 */
 #define REST_WAIT_MS 20
-#define REST_WAITS 20	       /* after the first of these records */
-#define UNREAD_NS 200000000ULL /* how long what is not read is counted */
-#define LATE_NS 1000000000ULL  /* no output waits longer for records that are still to come */
+#define REST_WAITS 20	      /* after the first of these records */
+#define LATE_NS 1000000000ULL /* no output waits longer for records that are still to come */
 #define HOLES_EVERY_NS 1000000000ULL
 
 int session_feed_lost(struct session *s, enum ct_loss cause, uint64_t count, uint64_t until_ns)
@@ -261,7 +260,7 @@ static int count(void *ctx, const struct ct_hdr *rec)
 
 int session_feed_unread(struct session *s, struct source *src)
 {
-	struct unread u = { .until_ns = clock_ns(CLOCK_MONOTONIC) + UNREAD_NS };
+	struct unread u = { .until_ns = clock_ns(CLOCK_MONOTONIC) + SESSION_UNREAD_NS };
 	/* for others it was a signal that ended it; their calls come first */
 	struct ct_hole hole = hole_of(0, src->ops->endless ? src->ops->endless : CT_HOLE_CALLS,
 				      CT_HOLE_LOST, CT_HOLE_QUEUED);

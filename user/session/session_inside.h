@@ -169,7 +169,8 @@ int session_feed_rest(struct session *, struct source *, uint64_t ns);
 /* Feeds what the sources that add to the calls deliver of work that was asked for before the end, at most
  * until a moment (CLOCK_MONOTONIC). Returns 0 or -errno. */
 int session_feed_work(struct session *, uint64_t until_ns);
-/* Counts what a source still has, for a moment, and feeds a row that says so. Returns 0 or -errno. */
+#define SESSION_UNREAD_NS 100000000ULL /* how long what is not read is counted */
+/* Counts what a source still has, for that long, and feeds a row that says so. Returns 0 or -errno. */
 int session_feed_unread(struct session *, struct source *);
 /* Feeds the calls that have not returned yet and were not shown before. Returns 0 or -errno. */
 int session_feed_pending(struct session *);

@@ -426,7 +426,7 @@ static const struct option_row before[] = {
 		EXCLUDES("follow", "-L traces a thread alone: leave out -f")) },
 	{ 0, "cgroup", "PATH", TEXT(ask.cgroup), LIVE | OPTS_SERVE | OPTS_TOP, NULL,
 	  "only processes in this cgroup (v2) or below it; PATH may begin at the cgroup root" },
-	{ 0, "comm", "GLOB", TEXT(ask.comm), TRACES | OPTS_SERVE | OPTS_TOP | OPTS_EXPORT, NULL, "only processes whose name matches" },
+	{ 0, "comm", "GLOB", TEXT(ask.comm), (TRACES & ~OPTS_WATCH) | OPTS_SERVE | OPTS_TOP | OPTS_EXPORT, NULL, "only processes whose name matches" },
 	{ 0, "library", "PATH", TEXT(ask.library), LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL, "only functions of this file" },
 	{ 0, "domain", "NAME", ENUM_OF(ask.domain, api_domain_names), CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
 	  "only functions of this library ('Libraries' below)" },
@@ -435,7 +435,7 @@ static const struct option_row before[] = {
 	{ 'E', "env", "VAR[=VAL]", TEXTS(ask.env, check_env), LIVE, NULL, "set VAR in CMD's environment; without =VAL remove it; repeatable",
 	  RULES(NEEDS("CMD", "-E changes CMD's environment: give a CMD after --")) },
 
-	{ .type = HEADING(), .name = "What to show", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
+	{ .type = HEADING(), .name = "What to show", .cmds = (TRACES & ~(OPTS_WHY | OPTS_WATCH)) | OPTS_SERVE | OPTS_TOP },
 	{ 'e', "events", "LIST", OTHER(set_events, .offer = OPTION_OFFER_CLASSES), CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
 	  "the functions: classes, libraries, names and globs, separated by commas; repeatable\n"
 	  "!WORD leaves WORD out; a list that begins with ! leaves it out of 'default'\n"
@@ -499,7 +499,7 @@ static const struct option_row before[] = {
 	  "dwarf copies up to 16 KiB of the stack and unwinds it by .eh_frame; fp follows frame\n"
 	  "pointers, which costs less, in programs built with them; python reads only Python's\n"
 	  "frames, which costs less too; auto is python for threads that run Python, else dwarf" },
-	{ 0, "no-python", NULL, FLAG(ask.no_python), (LIVE & ~OPTS_STAT) | OPTS_STUCK, NULL, "show only native frames in stacks, without Python's" },
+	{ 0, "no-python", NULL, FLAG(ask.no_python), (LIVE & ~(OPTS_STAT | OPTS_WHY | OPTS_WATCH)) | OPTS_STUCK, NULL, "show only native frames in stacks, without Python's" },
 	{ 0, "all-frames", NULL, FLAG(ask.look.all_frames), PRINTS | OPTS_MEM | OPTS_ADVISE | OPTS_STUCK | OPTS_EXPORT, NULL,
 	  "show all frames of stacks, also those of the Python interpreter, of what calls compiled code\n"
 	  "for it, and of libc before main(), and the whole paths of Python's packages" },
@@ -524,7 +524,7 @@ static const struct option_row before[] = {
 	  "needs root; cupti: by CUPTI inside the program, without root; hooks: by code put into\n"
 	  "the program, without root, at a fraction of the cost of probes; auto: by hooks, and by\n"
 	  "probes where hooks cannot be put on, if that is permitted" },
-	{ 0, "complete-calls", NULL, FLAG(ask.complete), DEVICE | OPTS_TOP | OPTS_SERVE | OPTS_MEM, NULL,
+	{ 0, "complete-calls", NULL, FLAG(ask.complete), (DEVICE & ~OPTS_WATCH) | OPTS_TOP | OPTS_SERVE | OPTS_MEM, NULL,
 	  "with --source=auto: give a process to probes, which cost it more, if hooks would see\n"
 	  "only a part of the calls of some functions (PyTorch's operators, with -p)" },
 	{ 0, "cupti", "PATH", TEXT(ask.agent.cupti), DEVICE | OPTS_FOLDED | OPTS_TOP, NULL,

@@ -87,10 +87,9 @@ static int brief_text(struct out *out, const char *text)
 	return lines;
 }
 
-/* What `cudatrace -h` says of each command. */
+/* What `cudatrace -h` says of each command. There is no room for an empty line. */
 static void brief_commands(struct out *out)
 {
-	out_char(out, '\n');
 	for (unsigned int i = 1; command_at(i); i++)
 		out_fmt(out, "  cudatrace %-8s %s\n", command_at(i)->name, command_at(i)->does);
 }

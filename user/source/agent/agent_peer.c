@@ -244,12 +244,16 @@ static bool is_agents(uint32_t cause)
 	       cause == CT_LOSS_DEPTH;
 }
 
-/* The one thing that an agent can say of what is not seen: it has left CUPTI to its program. */
-static bool is_taken(const struct ct_hole *hole)
+/* What an agent can say of what is not seen: it has left CUPTI to its program, or a child in the program's memory makes
+ * calls. */
+static bool is_its_hole(const struct ct_hole *hole)
 {
-	return hole->reason == CT_HOLE_PROFILER && hole->state == CT_HOLE_TAKEN &&
-	       (hole->layer == CT_HOLE_DEVICE || hole->layer == CT_HOLE_CALLS) && !hole->text_len &&
-	       !hole->comm[0] && !hole->ns_pid;
+	bool taken = hole->reason == CT_HOLE_PROFILER && hole->state == CT_HOLE_TAKEN;
+	bool shares = hole->reason == CT_HOLE_SHARED_MEMORY && hole->state == CT_HOLE_UNSEEN;
+
+	return (hole->layer == CT_HOLE_CALLS ? taken || shares
+					     : taken && hole->layer == CT_HOLE_DEVICE) &&
+	       !hole->text_len && !hole->comm[0] && !hole->ns_pid;
 }
 
 /* What an agent may tell; the rest is the kernel side's, or made here. */
@@ -264,7 +268,7 @@ static bool allowed(const struct agent_peer *p, const struct ct_hdr *h)
 		return p->calls && h->end_ns >= h->start_ns && !(h->flags & CT_F_BEFORE);
 	case CT_NAME: return p->calls || ((const struct ct_name *)h)->handle & CT_HANDLE_DEVICE;
 	case CT_LOST: return is_agents(((const struct ct_lost *)h)->cause);
-	case CT_HOLE: return is_taken((const struct ct_hole *)h);
+	case CT_HOLE: return is_its_hole((const struct ct_hole *)h);
 	default: return kind_is(h->kind, KIND_AGENT);
 	}
 }

@@ -314,7 +314,7 @@ static void open_notes(struct bpf_source *b)
 			 attach_kind_name(b->kind));
 	if (!functions && b->npids && plan_any(b->plan->capture))
 		for (i = 0; i < b->npids; i++)
-			msg_note(b->plan->threads
+			msg_note(b->plan->on_demand
 					 ? "process %d has not loaded CUDA: no thread of it can be "
 					   "in a call"
 					 : "process %d has not loaded CUDA yet: waiting for it",

@@ -22,6 +22,9 @@
 #define BUSY_NS 200000
 #define IDLE_NS 1000000
 #define YIELD_US 50
+/* For one batch: records may come faster than they can be taken, where programs have the processors. */
+#define TAKE_NS 100000000ULL
+#define TAKE_SEGMENTS 16 /* between two looks at the clock */
 
 struct segment {
 	struct hooks_ring *ring; /* NULL: it was removed */
@@ -427,11 +430,15 @@ uint64_t hooks_reader_complete(struct hooks_reader *r)
 
 int hooks_reader_read(struct hooks_reader *r, struct hooks_batch *batch)
 {
+	uint64_t until = now_ns() + TAKE_NS;
 	bool looked = false;
 	int n = 1;
 
-	while (n > 0 && !hooks_batch_full(batch))
+	for (unsigned int i = 1; n > 0 && !hooks_batch_full(batch); i++) {
 		n = take_segment(r, batch, &looked);
+		if (i % TAKE_SEGMENTS == 0 && now_ns() > until)
+			break;
+	}
 	return n;
 }
 

@@ -396,8 +396,6 @@ int evidence_take(struct evidence *e, const struct evidence_of *of)
 	if (err)
 		msg_error("the evidence cannot be written to %s: %s", e->path, writer_error(err));
 	if (e->taken == e->most)
-		msg_note("%u folders of evidence were written: what comes from here on is reported "
-			 "without",
-			 e->most);
+		msg_note("further hangs are reported without evidence: --max-dumps is %u", e->most);
 	return err;
 }

@@ -148,10 +148,14 @@ static int take_proc(struct hang *h, const struct hang_proc *p, uint64_t now)
 	return 0;
 }
 
+/* The process may have ended since its threads were listed. */
 static const struct hang_call *call_of(const struct hang *h, uint32_t pid)
 {
+	const struct known *k = hash_map_find(&h->procs, &pid);
 	const struct hang_call *oldest = NULL;
 
+	if (k && !k->last.state)
+		return NULL;
 	for (size_t i = 0; i < h->look->ncalls; i++) {
 		const struct hang_call *c = &h->look->calls[i];
 

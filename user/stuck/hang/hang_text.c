@@ -339,6 +339,7 @@ void hang_finding(struct finding *f, const struct hang_incident *a, const struct
 {
 	const struct hang_culprit *c = a->nculprits ? &a->culprits[0] : NULL;
 	const char *line = c ? line_of(w, c) : NULL;
+	size_t next;
 
 	*f = (struct finding){
 		.id = hang_word(a),
@@ -364,16 +365,17 @@ void hang_finding(struct finding *f, const struct hang_incident *a, const struct
 	};
 	if (!w->folder)
 		return;
-	text_str(room, "cudatrace replay ");
-	text_str(room, w->folder);
-	text_str(room, "/flight.ctrace");
-	text_mem(room, "", 1);
 	text_str(room, "cudatrace stuck --merge ");
 	text_str(room, w->folder);
 	text_str(room, "/hang.json");
 	text_mem(room, "", 1);
+	next = room->len;
+	text_str(room, "cudatrace replay ");
+	text_str(room, w->folder);
+	text_str(room, "/flight.ctrace");
+	text_mem(room, "", 1);
 	if (room->bad)
 		return;
-	f->evidence = room->s;
-	f->next = room->s + strlen(room->s) + 1;
+	f->next = room->s;
+	f->evidence = w->traced ? room->s + next : NULL;
 }

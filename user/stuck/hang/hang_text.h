@@ -14,6 +14,7 @@ struct hang_words {
 	bool gpu;		    /* work of devices is seen */
 	uint64_t at_ns;
 	const char *folder; /* of its evidence; NULL: there is none */
+	bool traced;	    /* the trace is a part of it */
 	const struct ended_process
 		*ended; /* HANG_RANK_ENDED: that which was sent a signal first, and others */
 	size_t nended;

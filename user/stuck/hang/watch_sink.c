@@ -36,6 +36,7 @@
 /* calls that make communicators are seen in the processes that are traced */
 #define SEARCH_NS (60 * SECOND)
 #define KNOW_NS (10 * SECOND)  /* how old what is known of mappings may be */
+#define GONE_NS (10 * SECOND)  /* for so long it is known what an ended process was */
 #define OTHERS_NS (3 * SECOND) /* for the stacks of others, when a process ends */
 
 struct watch_options {
@@ -85,6 +86,7 @@ struct watch {
 struct traced {
 	uint32_t pid;
 	unsigned int searched; /* how often its communicators were looked for once more */
+	uint64_t gone_ns;      /* when its end was seen; 0: it runs */
 };
 
 /* ---- records ---- */
@@ -106,8 +108,10 @@ static bool is_call(const struct ct_hdr *h)
 static void trace(struct watch *w, uint32_t pid)
 {
 	bool made;
+	struct traced *t = hash_map_get(&w->traced, &pid, &made);
 
-	hash_map_get(&w->traced, &pid, &made);
+	if (t)
+		t->gone_ns = 0;
 }
 
 /* Reads what the process has mapped, while it is there. */
@@ -119,6 +123,16 @@ static void know(struct watch *w, uint32_t pid, uint64_t every_ns)
 		stuck_stacks_know(w->kept, &about, now_ns(), every_ns);
 }
 
+/* It is forgotten soon: there is room for so many, and a watch lasts for days. But which signal has ended it may be told
+ * after its end. */
+static void forget(struct watch *w, uint32_t pid)
+{
+	struct traced *t = hash_map_find(&w->traced, &pid);
+
+	if (t && !t->gone_ns)
+		t->gone_ns = now_ns();
+}
+
 static void learn(struct watch *w, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
@@ -127,6 +141,8 @@ static void learn(struct watch *w, const struct event *ev)
 	if ((h->kind == CT_PROCESS || h->kind == CT_EXEC) && pid) {
 		trace(w, pid);
 		know(w, pid, 0);
+	} else if (h->kind == CT_EXIT) {
+		forget(w, pid);
 	}
 	if (h->kind == CT_SCOPE_END && ((const struct ct_scope *)h)->kind == CT_SCOPE_COMMUNICATOR)
 		w->found_comm = true;
@@ -471,7 +487,9 @@ static int report(struct watch *w, const struct hang_incident *a, const struct s
 		  int nrows, uint64_t now)
 {
 	struct nccl_job job = { 0 }, scene = { 0 };
-	struct hang_words words = { .job = &scene, .gpu = w->opts->gpu, .at_ns = now };
+	struct hang_words words = {
+		.job = &scene, .gpu = w->opts->gpu, .at_ns = now, .traced = w->ring != NULL
+	};
 	struct evidence_of of = {
 		.incident = a,
 		.job = &job,
@@ -601,6 +619,7 @@ static int tell_ended(struct watch *w, uint64_t now)
 	struct nccl_job job = { 0 };
 	uint32_t pids[HANG_PIDS_MAX];
 	struct hang_words words = { .gpu = w->opts->gpu,
+				    .traced = w->ring != NULL,
 				    .at_ns = now,
 				    .ended = list,
 				    .goes_on = ended_goes_on(w->ended),
@@ -702,6 +721,15 @@ static int judge(struct watch *w, const struct nccl_job *job, const struct stuck
 	return err ? err : out_sync(w->opts->out);
 }
 
+static void forget_gone(struct watch *w)
+{
+	struct traced *t;
+	uint64_t now = now_ns();
+
+	hash_map_each(&w->traced, t) if (t->gone_ns && now - t->gone_ns > GONE_NS)
+		hash_map_remove(&w->traced, t);
+}
+
 static int look(struct watch *w)
 {
 	struct nccl_job job = { 0 };
@@ -712,6 +740,7 @@ static int look(struct watch *w)
 		stuck_nccl_search(w->nccl);
 	w->found_comm = false;
 	w->nfaults = 0;
+	forget_gone(w);
 	n = stuck_look_now(w->look, &rows);
 	err = n < 0 ? n : take_job(w, rows, n, &job);
 	if (!err)
@@ -845,6 +874,7 @@ static void say_totals(struct watch *w)
 static int watch_close(struct sink *s, const struct sink_end *end)
 {
 	struct watch *w = s->priv;
+	struct asked_seen seen;
 	int err = 0;
 
 	if (!w)
@@ -853,6 +883,10 @@ static int watch_close(struct sink *s, const struct sink_end *end)
 	while (strcmp(end->reason, "interrupted") != 0 && !err &&
 	       ended_due(w->ended, now_ns(), true, is_watched, w) == ENDED_TELL)
 		err = tell_ended(w, now_ns());
+	asked_seen(w->asked, &seen);
+	if (seen.cut)
+		msg_warn("there were more communicators, or calls that wait, than are compared: "
+			 "not all ranks that do not ask for the same were found");
 	if (!w->how->json)
 		say_totals(w);
 	if (w->nhangs || w->nended)
