@@ -669,7 +669,8 @@ int ct_host_begin(struct bpf_iter__task *ctx)
 	struct host_thread *t;
 	__u32 number, parent, tgid, state;
 
-	if (!task || BPF_CORE_READ(task, flags) & PF_KTHREAD)
+	if (!task || BPF_CORE_READ(task, flags) & PF_KTHREAD ||
+	    BPF_CORE_READ(task, signal, live.counter) <= 0)
 		return 0;
 	tgid = task->tgid;
 	number = ns_number(BPF_CORE_READ(task, group_leader, thread_pid));
@@ -678,6 +679,9 @@ int ct_host_begin(struct bpf_iter__task *ctx)
 	    !bpf_map_lookup_elem(&host_whole, &parent) && !bpf_map_lookup_elem(&host_whole, &tgid))
 		return 0;
 	watch_whole(tgid);
+	/* one that has ended leaves no CPU any more, and would never be forgotten */
+	if (task->exit_state)
+		return 0;
 	t = become(task, now);
 	if (!t)
 		return 0;

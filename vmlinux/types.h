@@ -127,7 +127,7 @@ struct task_struct {
 	unsigned int in_execve : 1;
 	unsigned long nvcsw, nivcsw;
 	int pid, tgid;
-	int exit_code;
+	int exit_code, exit_state;
 	__u64 start_boottime;
 	char comm[16];
 	struct task_struct *group_leader;

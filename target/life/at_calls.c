@@ -112,7 +112,9 @@ static void on_filter(bool all_threads)
 	filter_is_known = true;
 	capture_sandboxed(!already);
 	engine_sandboxed();
-	if (all_threads)
+	if (all_threads && already)
+		thread_end_in_filter(&thread_ends.sandboxed);
+	else if (all_threads)
 		thread_end(&thread_ends.sandboxed);
 }
 

@@ -60,7 +60,7 @@ void forbidden_prepare(bool own_table)
 	page = NULL;
 }
 
-static void pause_briefly(void)
+void forbidden_pause(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
@@ -75,7 +75,7 @@ static __attribute__((noreturn)) void sleep_for_ever(void)
 	for (;;) {
 		if (page)
 			(void)*page;
-		pause_briefly();
+		forbidden_pause();
 	}
 }
 

@@ -20,5 +20,6 @@ enum forbidden {
 };
 enum forbidden forbidden_now(void);
 __attribute__((noreturn)) void forbidden_end(enum forbidden);
+void forbidden_pause(void); /* a moment, without a system call */
 
 #endif

@@ -213,7 +213,8 @@ void hooks_finish(int err)
 			 (int)hooks_pid);
 	if (thread_ends.sandboxed)
 		talk_say(MEET_WARN,
-			 "process %d restricts the system calls of all its threads (seccomp): its "
+			 "process %d: it restricts the system calls of all its threads (seccomp): "
+			 "its "
 			 "hooks were removed first, and its calls are not shown from now on",
 			 (int)hooks_pid);
 	if (thread_ends.no_clock && thread_ends.unnoticed)

@@ -21,6 +21,7 @@
 #include "../common/sys.h"
 #include "../engine/engine.h"
 #include "../hooks/capture.h"
+#include "../hooks/inside.h"
 #include "change.h"
 #include "forbidden.h"
 #include "listener.h"
@@ -35,6 +36,10 @@
 #define LOOK_STOPPED_MS \
 	50		/* how often to check whether the peer is stopped, while it is waited for */
 #define FILTERS_EACH 32 /* threads whose filters are looked at each time */
+/* How long a thread that may make no system call waits for the hooks to be off, which is noticed by LOOK_MS, and then
+ * for the thread to end. */
+#define QUIET_NS 2000000000ULL
+#define QUIET_REST_NS 50000000ULL
 #define LISTENER_MS 1000 /* how long a forked child waits for its connection */
 
 __u32 thread_tid;
@@ -138,6 +143,31 @@ void thread_end(bool *why)
 		bell_ring(capture_area());
 	if (tid)
 		thread_gone(tid);
+}
+
+static __u64 ticks_of(__u64 ns)
+{
+	__u64 tick_ns = capture_area()->tick_ns;
+
+	return tick_ns ? (__u64)(((unsigned __int128)ns << 32) / tick_ns) : 0;
+}
+
+void thread_end_in_filter(bool *why)
+{
+	__u64 begun, most, rest;
+
+	__atomic_store_n(why, true, __ATOMIC_RELEASE);
+	if (!capture_is_open() || !capture_by_ticks())
+		return;
+	most = ticks_of(QUIET_NS);
+	rest = ticks_of(QUIET_REST_NS);
+	begun = capture_now();
+	while (__atomic_load_n(&hooks_state, __ATOMIC_ACQUIRE) == RUNNING &&
+	       capture_now() - begun < most)
+		forbidden_pause();
+	/* it has taken the hooks off, and what is left is to end */
+	for (begun = capture_now(); capture_now() - begun < rest;)
+		forbidden_pause();
 }
 
 /* Has the thread of the hooks end, which keeps the connection and so on in the program's table. Returns

@@ -34,6 +34,9 @@ int thread_begin(void *begins);
 bool thread_must_end(void);
 /* Makes the thread of the hooks take the hooks off and end, and waits for that. */
 void thread_end(bool *why);
+/* The same in a thread that may make no system call, for it has a filter: by memory alone, so that it may take a
+ * second. */
+void thread_end_in_filter(bool *why);
 /*
  * Makes the thread of the hooks end, and waits for that; the hooks stay, and the calling thread, which is the
  * only one of the program, has the descriptors. Returns false if it could not be done so: then the hooks

@@ -321,6 +321,34 @@ case_watch_command() {
 	"$CUDATRACE" replay "$(hang_folder)/flight.ctrace" > "$T/replayed" 2>&1 || fail "the trace: $(cat "$T/replayed")"
 }
 
+# With what devices do: the verdict rests on it, too.
+case_watch_gpu() {
+	hung job absent 2
+	HANG=3 watching --gpu -p "$(hung_pids job 2)"
+	watch_says 'evidence: '
+	watch_ends 4
+	expect "what is said" "$(verdicts)" "HANG 1: 1 rank waits in AllReduce #4 of communicator HASH for rank 1 (ranks, PID), which waits
+1 hang"
+	expect "what is not judged" "$(python3 -c '
+import json, sys
+print(json.loads(open(sys.argv[1]).readline())["not_judged"])' "$(hang_folder)/hang.json")" None
+	hung_ends job
+}
+
+# The options that it shares with other commands.
+case_watch_options() {
+	local i
+	for i in 1 2; do
+		LD_LIBRARY_PATH=$STANDIN ct watch -d 100 --ring-size 1MiB --probe-kind multi --strict -A -o "$T/log" -E RANKS_WAIT=1 -u root --no-follow \
+			--library "$STANDIN/libcudart.so.13" -- "$CALLS" mix 1 1 1
+		ok_rc 0
+	done
+	expect "what is added to the file" "$(cat "$T/log")" "0 hangs
+0 hangs"
+	LD_LIBRARY_PATH=$STANDIN ct watch --gpu=kernel --graph graph --gpu-clock offset --gpu-buffer 256KiB,16 -o "$T/log" -- "$CALLS" mix 1 1 1
+	ok_rc 0
+}
+
 # A thread that holds Python's lock inside a call is the one that is named, with its line.
 case_watch_lock() {
 	python3 -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null || skip "no Python from 3.11 to 3.13"

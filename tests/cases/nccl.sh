@@ -77,10 +77,18 @@ case_nccl_search() {
 
 # The layout is read once and kept, by build id; what is kept and damaged, or another user's, is not used, and made anew.
 case_nccl_kept() {
-	local id kept i
-	job a absent 4
-	id=$(readelf -n "$STANDIN/libnccl.so.2" | sed -n 's/.*Build ID: //p')
-	rm -f /run/cudatrace/nccl-"$id"-*
+	local id kept i own=$STANDIN/own-id/libnccl.so.2
+	# a library that no other case has, as the folder is one for the whole machine
+	mkdir -p "${own%/*}"
+	python3 - "$STANDIN/libnccl.so.2" "$own" <<- 'END'
+		import os, re, subprocess, sys
+		data = open(sys.argv[1], "rb").read()
+		notes = subprocess.run(["readelf", "-n", sys.argv[1]], stdout=subprocess.PIPE, text=True).stdout
+		was = bytes.fromhex(re.search("Build ID: ([0-9a-f]+)", notes)[1])
+		open(sys.argv[2], "wb").write(data.replace(was, os.urandom(len(was))))
+	END
+	LIBRARY=own-id job a absent 4
+	id=$(readelf -n "$own" | sed -n 's/.*Build ID: //p')
 	for i in new kept damaged kept foreign; do
 		if [ $i = damaged ]; then
 			printf x | dd of="$kept" bs=1 seek=100 conv=notrunc 2> "$T/dd"
@@ -95,6 +103,7 @@ case_nccl_kept() {
 		kept=$(ls /run/cudatrace/nccl-"$id"-*)
 		expect "owner and mode, $i" "$(stat -c '%u %a' "$kept")" "0 644"
 	done
+	rm -f "$kept"
 	job_ends a
 }
 

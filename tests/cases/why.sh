@@ -162,6 +162,25 @@ sys.exit(0 if {("host", "blocked", "pipe", "planted"), ("host", "blocked", "slee
 	kill "$PID_a"
 }
 
+# A child that has ended, and whose status nobody has collected, waits for nothing any more.
+case_why_zombie() {
+	python3 -c '
+import os, time
+child = os.fork()
+if not child:
+    os._exit(0)
+print(child, flush=True)
+time.sleep(100)' > "$T/zombie" &
+	PID_parent=$!
+	wait_for 5 grep -q . "$T/zombie"
+	wait_for 5 grep -q '^State:	Z' "/proc/$(cat "$T/zombie")/status"
+	ct record --host -o "$T/r.ctrace" -p "$PID_parent" -d 0.5
+	ok_rc 0
+	"$CUDATRACE" replay --format json "$T/r.ctrace" > "$T/rows" 2> "$T/replayed" || fail "replay: $(cat "$T/replayed")"
+	expect "rows of the child" "$(grep -c "\"pid\":$(cat "$T/zombie")," "$T/rows")" 0
+	kill -KILL "$PID_parent"
+}
+
 # Threads that are made while it looks on are watched from their begin.
 case_why_new_threads() {
 	"$BIN/planted" thread 300 &

@@ -226,6 +226,28 @@ static void gpus(void)
 	gpu_table_close(t);
 }
 
+/* Processes come and go, a hundred a second, more than there is room for: one that begins has its GPU, and one that runs
+ * keeps it. */
+static void many_processes(void)
+{
+	struct gpu_table *t = gpu_table_open();
+	const struct gpu *a = tell_device(t, 7, 7, 0, 1);
+	const struct process runs = { .pid = 7, .shown_pid = 7, .unique_pid = 7 };
+	struct ct_exit gone = { .h = { .size = sizeof(gone), .kind = CT_EXIT } };
+
+	for (uint32_t i = 0; i < 200000; i++) {
+		struct process p = { .pid = 10, .shown_pid = 10, .unique_pid = 1000 + i };
+
+		if (!CHECK(tell_device(t, 10, p.unique_pid, 0, 1) == a))
+			break;
+		gone.h.pid = 10;
+		gone.h.start_ns = gone.h.end_ns = T0 + i * 10000000ULL;
+		gpu_table_record(t, &p, &gone.h);
+	}
+	CHECK(gpu_table_find(t, &runs, 0) == a);
+	gpu_table_close(t);
+}
+
 /* ---- sums of the kernel side: those of a process that has ended come when another has its number ---- */
 
 static void call_count(struct book *b, const struct process *now, uint64_t start_ns, uint64_t calls)
@@ -451,6 +473,7 @@ int main(int argc, char **argv)
 	RUN(ended_processes);
 	RUN(too_many_ended);
 	RUN(gpus);
+	RUN(many_processes);
 	RUN(sums);
 	return unit_end();
 }

@@ -354,6 +354,37 @@ static void test_slow_step(void)
 	end();
 }
 
+/* Three steps of a process that ends, and then ten of another one that gets its number, in the same thread's. */
+static void test_number_again(void)
+{
+	struct ct_exit gone = { .h = { .size = sizeof(gone), .kind = CT_EXIT, .pid = PID } };
+	struct ct_process next = {
+		.h = { .size = sizeof(next), .kind = CT_PROCESS, .pid = PID, .tid = PID },
+		.start_boottime_ns = 9
+	};
+	uint64_t at = MS;
+
+	begin();
+	for (int i = 0; i < 13; i++) {
+		uint64_t launch = at + (i < 3 ? 1 : 3) * MS;
+
+		if (i == 3) {
+			gone.h.start_ns = gone.h.end_ns = at;
+			next.h.start_ns = next.h.end_ns = at;
+			CHECK_EQ(0, why_event(w, &(struct event){ .rec = &gone.h }));
+			CHECK_EQ(0, why_event(w, &(struct event){ .rec = &next.h }));
+		}
+		calls("cudaLaunchKernel", 1, launch, launch + 10000);
+		calls("cudaGraphLaunch", 1, launch + 20000, launch + 30000);
+		works(launch + 10000, launch + MS, 1, launch);
+		at = launch + MS;
+	}
+	finish();
+	CHECK_EQ(1, nparts);
+	CHECK_EQ(4 * MS, parts[0].steps.median_ns);
+	end();
+}
+
 /* The first step begins before the device's first work, which comes late: the device is not busy up to then. */
 static void test_slow_first_step(void)
 {
@@ -496,6 +527,7 @@ int main(void)
 	RUN(test_path_of_device);
 	RUN(test_slow_step);
 	RUN(test_slow_first_step);
+	RUN(test_number_again);
 	RUN(test_other_device);
 	RUN(test_graph);
 	RUN(test_many_threads);

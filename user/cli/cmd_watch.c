@@ -29,7 +29,7 @@ const struct command command_watch = {
 		 "A rank that a signal ends (SIGABRT, SIGSEGV, SIGTERM, SIGKILL...) is reported with who sent it, and has a folder, too.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace watch --dump /var/cudatrace\n"
-		 "  cudatrace watch --hang 30s --gpu --dump /var/cudatrace -p $(pidof -s python3) -f\n"
+		 "  cudatrace watch --hang 30s --gpu --dump /var/cudatrace -p python3 -f\n"
 		 "  cudatrace watch --hang 15s --dump hangs -- torchrun --nproc-per-node 8 train.py\n"
 		 "  cudatrace stuck --merge /shared/*/hang.json   one verdict of several nodes\n"
 		 "\nExit status: 4 if something hung or a signal ended a rank, else that of CMD, or 0; 1 after an error, 2 for a wrong command line.\n",

@@ -12,19 +12,24 @@
 #include "../util/table/hash_map.h"
 #include "gpus.h"
 
-#define NAMES_MAX 65536 /* (process, device) pairs */
+#define NAMES_MAX 65536	       /* (process, device) pairs */
+#define STAYS_NS 5000000000ULL /* in which the last records of a process that has ended come */
+#define DEVICES_MAX 64	       /* of a process */
 
 struct named {
 	struct {
 		uint32_t process, device; /* process_unique(); 0: the machine */
 	} key;
 	uint32_t at;
+	uint64_t ended_ns; /* when the process ended; 0: it has not */
 };
 
 struct gpu_table {
 	struct gpu *gpus[GPUS_MAX];
 	uint32_t n;
 	struct hash_map names;
+	uint64_t ended_ns,
+		forgot_ns; /* the last end of a process; when names were last forgotten */
 };
 
 struct gpu_table *gpu_table_open(void)
@@ -108,6 +113,18 @@ static const struct gpu *gpus_find(const struct gpu_table *t, uint32_t process, 
 	return n ? t->gpus[n->at] : NULL;
 }
 
+/* Names of processes that have ended stay for what is printed at the end, as long as there is room for others. */
+static void forget_ended(struct gpu_table *t)
+{
+	struct named *n;
+
+	if (t->names.n < NAMES_MAX || t->ended_ns - t->forgot_ns <= STAYS_NS)
+		return;
+	t->forgot_ns = t->ended_ns;
+	hash_map_each(&t->names, n) if (n->ended_ns && t->ended_ns - n->ended_ns > STAYS_NS)
+		hash_map_remove(&t->names, n);
+}
+
 static const struct gpu *gpus_name(struct gpu_table *t, uint32_t process, uint32_t device,
 				   uint32_t at)
 {
@@ -117,9 +134,28 @@ static const struct gpu *gpus_name(struct gpu_table *t, uint32_t process, uint32
 	if (at == GPUS_MAX)
 		return NULL;
 	n = hash_map_get(&t->names, &want.key, &made);
-	if (n)
+	if (!n) {
+		forget_ended(t);
+		n = hash_map_get(&t->names, &want.key, &made);
+	}
+	if (n) {
 		n->at = at;
+		n->ended_ns = 0;
+	}
 	return t->gpus[at];
+}
+
+static void process_ended(struct gpu_table *t, uint32_t process, uint64_t at_ns)
+{
+	struct named want = { .key = { process, 0 } };
+
+	t->ended_ns = at_ns > t->ended_ns ? at_ns : t->ended_ns;
+	for (; process && want.key.device < DEVICES_MAX; want.key.device++) {
+		struct named *n = hash_map_find(&t->names, &want.key);
+
+		if (n)
+			n->ended_ns = at_ns;
+	}
 }
 
 void gpu_table_record(struct gpu_table *t, const struct process *p, const struct ct_hdr *rec)
@@ -127,6 +163,8 @@ void gpu_table_record(struct gpu_table *t, const struct process *p, const struct
 	const struct ct_device *d = (const struct ct_device *)rec;
 	uint32_t host, device;
 
+	if (rec->kind == CT_EXIT && p)
+		process_ended(t, process_unique(p), rec->end_ns);
 	if (rec->kind != CT_DEVICE || d->id == CT_UNKNOWN)
 		return;
 	host = rec->pid ? process_host(rec->pid) : d->id >> DEVICE_HOST_SHIFT;
@@ -163,9 +201,6 @@ const struct gpu *gpu_table_machine(const struct gpu_table *t, uint32_t device)
 }
 
 /* ---- the devices of a process ---- */
-
-#define DEVICES_MAX 64 /* of a process */
-#define STAYS_NS 5000000000ULL
 
 struct device_list {
 	struct registered r;

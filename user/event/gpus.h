@@ -26,7 +26,7 @@ struct gpu {
 struct gpu_table;
 struct gpu_table *gpu_table_open(void); /* NULL: no memory */
 void gpu_table_close(struct gpu_table *);
-/* Learns from CT_DEVICE, of a process or of the machine (pid 0); other records are ignored. */
+/* Learns from CT_DEVICE, of a process or of the machine (pid 0), and from CT_EXIT; other records are ignored. */
 void gpu_table_record(struct gpu_table *, const struct process *, const struct ct_hdr *);
 /* The GPU that a process calls `device`; NULL: it was not reported, or `device` is CT_UNKNOWN.
  * The table owns it; it is valid as long as the table. */

@@ -117,15 +117,38 @@ static int slow_step(const struct why *w, struct why_walk *walk, const struct wh
 	return here.bad ? -ENOMEM : 0;
 }
 
-static const struct steps_of *process_of(const struct why *w, uint32_t pid)
+/* How much of a part is in steps of a process. */
+static uint64_t time_in_steps(const struct steps_of *of, const struct why_part *p)
 {
-	size_t n;
-	const struct steps_of *list = steps_list(w->steps, &n);
+	uint64_t sum = 0;
 
-	for (size_t i = 0; i < n; i++)
-		if (list[i].pid == pid)
-			return &list[i];
-	return NULL;
+	for (size_t i = 0; i < of->n; i++) {
+		uint64_t from = why_most(of->list[i].start_ns, p->from_ns),
+			 to = why_least(of->list[i].end_ns, p->to_ns);
+
+		sum += to > from ? to - from : 0;
+	}
+	return sum;
+}
+
+/* Several processes may have had the number, one after the other: the one whose steps are most of the part. */
+static const struct steps_of *process_of(const struct why *w, uint32_t pid,
+					 const struct why_part *p)
+{
+	const struct steps_of *best = NULL, *list;
+	uint64_t most = 0;
+	size_t n;
+
+	list = steps_list(w->steps, &n);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t ns = list[i].pid == pid ? time_in_steps(&list[i], p) : 0;
+
+		if (ns > most) {
+			best = &list[i];
+			most = ns;
+		}
+	}
+	return best;
 }
 
 static int slow_steps(struct why *w, const struct why_gaps *gaps, const struct steps_of *of,
@@ -160,7 +183,7 @@ static int slow_steps(struct why *w, const struct why_gaps *gaps, const struct s
 
 int why_steps_find(struct why *w, const struct why_gaps *gaps, uint32_t pid, struct why_part *p)
 {
-	const struct steps_of *of = process_of(w, pid);
+	const struct steps_of *of = process_of(w, pid, p);
 	struct why_steps *s = &p->steps;
 	uint64_t all = 0;
 	size_t *order;

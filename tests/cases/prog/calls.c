@@ -712,6 +712,7 @@ enum filter_how {
 	FILTER_LIBC,
 	FILTER_RAW,	/* by an instruction of its own */
 	FILTER_RAW_ALL, /* the same, for all threads */
+	FILTER_ALL,	/* for all threads, by libc */
 };
 /* A filter of the thread that lets through what this mode does itself, and kills at anything else. ends: a thread may
  * end. */
@@ -719,9 +720,10 @@ static int filter_most(enum filter_how how, bool ends)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_write, 4, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_read, 3, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_prctl, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_write, 5, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_read, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_prctl, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_seccomp, 2, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ends ? __NR_exit : __NR_exit_group, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
@@ -732,6 +734,9 @@ static int filter_most(enum filter_how how, bool ends)
 		return -1;
 	if (how == FILTER_LIBC)
 		return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+	if (how == FILTER_ALL)
+		return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+				    &prog);
 	if (how == FILTER_RAW)
 		return (int)system_call(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
 					(long)&prog);
@@ -767,6 +772,7 @@ static int dispatch_calls(void)
  *	strict		system calls: all but four
  *	raw-strict-waits	the same, by an instruction of its own, and then a line is waited for
  *	filter-tsc	most system calls, then, after N more queries, the processor's clock
+ *	filter-all	most system calls, then, after N more queries, the same for all threads
  *	raw-filter	most system calls, by an instruction of its own; then it also asks for the text of an error
  *	raw-filter-waits	the same, and then a line is waited for
  *	raw-all-waits, raw-all-stays-waits	the same for all threads; with stays no thread may end, and the process ends
@@ -789,6 +795,11 @@ static void mode_forbids(void)
 		err = filter_most(FILTER_LIBC, true);
 		queries(arg(0));
 		err |= prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+	}
+	if (!strcmp(how, "filter-all")) {
+		err = filter_most(FILTER_LIBC, true);
+		queries(arg(0));
+		err |= filter_most(FILTER_ALL, true);
 	}
 	if (!strcmp(how, "raw-strict-waits"))
 		err = (int)system_call(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0);

@@ -200,7 +200,7 @@ static void describe_counter(struct world *w, struct event *ev)
 
 /* ---- the kinds ---- */
 
-#define LEARNS_MAX 3
+#define LEARNS_MAX 4
 
 /*
  * Of each kind which tables learn from it, in this order, and what belongs to an event of it beside
@@ -225,7 +225,7 @@ static const struct {
 	[CT_DEVICE] = { { learn_devices, learn_counters, learn_gpu }, NULL },
 	[CT_PROCESS] = { { learn_name, learn_capture, learn_devices }, NULL },
 	[CT_EXEC] = { { learn_name, learn_capture, learn_devices }, NULL },
-	[CT_EXIT] = { { learn_name, learn_capture, learn_devices }, NULL },
+	[CT_EXIT] = { { learn_name, learn_capture, learn_devices, learn_gpu }, NULL },
 	[CT_HOST_SEGMENT] = { .describe = describe_segment },
 };
 

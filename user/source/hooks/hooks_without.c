@@ -33,6 +33,7 @@
 #define ORDER_NS 2000000ULL    /* a record is in its ring when it is so old */
 #define ENDED_NS 1000000000ULL /* in which the hooks of a process that has ended are heard of */
 #define LOOK_NS 1000000000ULL  /* between two looks at what processes have opened */
+#define GONE_NS 10000000000ULL /* after which what is said of hooks concerns nobody who has ended */
 #define GIVEN_NS 100000000ULL  /* after which it gets probes, if there are such */
 #define LIVES_NS 2000000000ULL /* in which those of a process that lives are put on */
 
@@ -464,6 +465,16 @@ static void read_records(struct hooks_without *w, bool last)
 		memmove(w->records, w->records + n, w->n * sizeof(*w->records));
 }
 
+/* Hooks that were heard of when their process had been judged, or was never told of. */
+static void forget_gone(struct hooks_without *w, uint64_t now)
+{
+	struct hooked *h;
+
+	hash_map_each(&w->hooked, h) if (now > h->at_ns + GONE_NS && !find(w, (pid_t)h->pid) &&
+					 kill((pid_t)h->pid, 0) && errno == ESRCH)
+		hash_map_remove(&w->hooked, h);
+}
+
 /* Processes that have mapped no file with functions of CUDA's that is known, and use a GPU. */
 static void look(struct hooks_without *w, uint64_t now)
 {
@@ -475,6 +486,7 @@ static void look(struct hooks_without *w, uint64_t now)
 			continue;
 		p->uses_ns = p->since_ns > w->looked_ns ? p->since_ns : w->looked_ns;
 	}
+	forget_gone(w, now);
 	w->looked_ns = now;
 }
 
