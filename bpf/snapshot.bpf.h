@@ -11,41 +11,7 @@
 #ifndef CT_SNAPSHOT_BPF_H
 #define CT_SNAPSHOT_BPF_H
 
-/* The part of a thread's registers that is read. On aarch64 all of them would not fit on the stack:
- * 512 bytes are all that the programs that call each other have together. */
-#if defined(__TARGET_ARCH_x86)
-#define user_part pt_regs
-#define USER_PART_AT 0
-#define USER_MODE(r) ((r)->cs == 0x33) /* __USER_CS: 64-bit code */
-#else
-struct user_part {
-	__u64 regs[12]; /* x19 to x30 */
-	__u64 sp, pc, pstate;
-};
-#define USER_PART_AT \
-	(19 * 8) /* offsets in struct user_pt_regs, which is the first member of pt_regs */
-#define USER_MODE(r) (!((r)->pstate & 0x1f)) /* PSR_MODE_EL0t, not AArch32's */
-#endif
-
-static __always_inline void copy_user_regs(struct ct_thread_head *t, const struct user_part *r)
-{
-#if defined(__TARGET_ARCH_x86)
-	t->ip = r->ip;
-	t->sp = r->sp;
-	t->bp = r->bp;
-	t->regs[0] = r->bx;
-	t->regs[1] = r->r12;
-	t->regs[2] = r->r13;
-	t->regs[3] = r->r14;
-	t->regs[4] = r->r15;
-#else
-	t->ip = r->pc;
-	t->sp = r->sp;
-	t->bp = r->regs[29 - 19];
-	t->lr = r->regs[30 - 19];
-	__builtin_memcpy(t->regs, r->regs, sizeof(t->regs));
-#endif
-}
+#include "regs.bpf.h"
 
 /* Sends where the thread is, and to which process it belongs. */
 static __noinline int write_thread(struct bpf_iter__task *ctx)
@@ -63,7 +29,7 @@ static __noinline int write_thread(struct bpf_iter__task *ctx)
 	if (bpf_probe_read_kernel(&r, sizeof(r), (char *)bpf_task_pt_regs(task) + USER_PART_AT))
 		return 0;
 	if (USER_MODE(&r))
-		copy_user_regs(&t, &r);
+		COPY_USER_REGS(&t, &r);
 	else
 		t.running = 1;
 	leader = BPF_CORE_READ(task, group_leader);

@@ -132,7 +132,7 @@ MAY_INCLUDE = {
     'user/stuck': 'user/api user/event user/flow user/nccl user/proc user/request user/resolve/stacks user/session user/source '
                   'user/source/bpf user/stages user/util user/util/io user/util/option user/util/table wire',
     'user/stuck/hang': 'user/findings user/flow user/nccl user/proc user/resolve/stacks user/source user/source/bpf user/stuck '
-                       'user/trace user/util user/util/io user/util/option user/util/table',
+                       'user/trace user/util user/util/io user/util/option user/util/table wire',
     'user/sums': 'user/api user/event user/event/holes user/event/scopes user/util user/util/table wire',
     'user/top': 'user/api user/event user/flow user/sums user/util user/util/io user/util/option user/util/table',
     'user/trace': 'user/event user/util user/util/io user/util/table user/util/whole wire',

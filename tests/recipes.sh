@@ -50,7 +50,7 @@ mkdir "$tmp/tree"
 xargs -0 -a "$tmp/files" sh -c 'for f; do [ ! -e "$f" ] || printf "%s\0" "$f"; done' sh |
 	tar -c --null -T - | tar -x -C "$tmp/tree"
 # What is built already, so that only what the recipes touch is built again.
-for built in agent cudatrace.bpf.o cudatrace.skel.h filters.bpf.o filters.skel.h host.bpf.o host.skel.h user standin cupti counters; do
+for built in agent cudatrace.bpf.o cudatrace.skel.h filters.bpf.o filters.skel.h host.bpf.o host.skel.h signals.bpf.o signals.skel.h user standin cupti counters; do
 	[ ! -e "$here/.output/$built" ] || { mkdir -p "$tmp/tree/.output" && cp -a "$here/.output/$built" "$tmp/tree/.output/"; }
 done
 cd "$tmp/tree" || exit 1

@@ -73,6 +73,15 @@ struct signal_struct {
 	unsigned int flags;
 	int group_exit_code;
 };
+struct sigaction {
+	void *sa_handler;
+};
+struct k_sigaction {
+	struct sigaction sa;
+};
+struct sighand_struct {
+	struct k_sigaction action[64];
+};
 struct kernfs_node {
 	__u64 id;
 };
@@ -126,6 +135,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	const struct cred *cred;
 	struct signal_struct *signal;
+	struct sighand_struct *sighand;
 	struct css_set *cgroups;
 	struct uprobe_task *utask;
 	unsigned long sas_ss_sp;

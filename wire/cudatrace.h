@@ -114,6 +114,8 @@ enum ct_kind {
 	CT_ENTERED = 48,
 	/* struct ct_host_segment: a thread was off the CPU, or was seen on it */
 	CT_HOST_SEGMENT = 49,
+	/* struct ct_signal: a signal that ends processes; for `watch` alone, never stored */
+	CT_SIGNAL = 50,
 	CT_KIND_END
 };
 
@@ -763,6 +765,38 @@ struct ct_host_segment {
 	char object[24]; /* the file's name; NUL-terminated, untrusted bytes, like both others */
 };
 
+/* ---- signals that end processes ---- */
+
+enum ct_signal_what {
+	CT_SIGNAL_SENT = 1,   /* it was sent to the process or to a thread of it */
+	CT_SIGNAL_THREAD = 2, /* a thread that it ends: registers and stack */
+	CT_SIGNAL_EXIT = 3,   /* the process has ended: status */
+};
+enum ct_signal_by { CT_SIGNAL_BY_ITSELF = 1, CT_SIGNAL_BY_PROCESS = 2, CT_SIGNAL_BY_KERNEL = 3 };
+#define CT_SIGNAL_STACK 16384
+#define CT_SIGNAL_THREADS 128 /* of a process, that are sent */
+struct ct_signal {
+	struct ct_hdr h;	     /* pid and tid 0: it may be about a process that is not traced */
+	__u64 begun_ns;		     /* of the process, CLOCK_MONOTONIC */
+	__u64 address;		     /* CT_SIGNAL_SENT by the kernel: of a fault */
+	__u32 tgid, tid;	     /* initial namespace */
+	__u32 shown_tgid, shown_tid; /* ours; 0: not visible there */
+	__u32 parent;		     /* tgid */
+	__u32 sender, shown_sender;
+	__s32 code;   /* si_code */
+	__s32 status; /* CT_SIGNAL_EXIT: as wait(2) returns it */
+	__u8 signal;
+	__u8 what;    /* enum ct_signal_what */
+	__u8 by;      /* enum ct_signal_by */
+	__u8 handled; /* CT_SIGNAL_SENT: the process has a handler for it */
+	char comm[CT_COMM_LEN]; /* of the process, or of the thread; untrusted, as the next */
+	char by_comm[CT_COMM_LEN];
+	__u64 ip, sp, bp, lr;
+	__u64 regs[10]; /* as in struct ct_user_stack */
+	__u32 len, pad; /* of bytes[]: memory from sp on */
+	__u8 bytes[];
+};
+
 /* ---- what the device did ---- */
 
 /*
@@ -1215,6 +1249,7 @@ CT_ASSERT_SIZE(struct ct_py_code, 64);
 CT_ASSERT_SIZE(struct ct_frame, 64);
 CT_ASSERT_SIZE(struct ct_stack, 48);
 CT_ASSERT_SIZE(struct ct_host_segment, 152);
+CT_ASSERT_SIZE(struct ct_signal, 240);
 CT_ASSERT_SIZE(struct ct_work, 80);
 CT_ASSERT_SIZE(struct ct_node, 88);
 CT_ASSERT_SIZE(struct ct_kernel, 184);

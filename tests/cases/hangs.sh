@@ -188,7 +188,7 @@ case_watch_died() {
 	# it has been seen as a rank
 	wait_for 20 grep -q "process $job_3: 1 communicators of NCCL" "$T/err"
 	kill -KILL "$job_3"
-	watch_says 'evidence: '
+	watch_says 'HANG 1: '
 	watch_ends 4
 	grep -q '^HANG 1: 3 ranks wait in .* for rank 3 (ranks, PID), which has ended$' <(verdicts) || fail "what is said: $(verdicts)"
 	hung_ends job
@@ -372,6 +372,171 @@ case_watch_lock() {
 	grep -q 'evaluate (.*rank.py:4)' "$(hang_folder)/stacks.txt" || fail "no line in the stacks: $(cat "$(hang_folder)/stacks.txt")"
 	kill -KILL "$PID_py"
 	wait_for 5 ended "$PID_py"
+}
+
+# ---- processes that signals end ----
+
+# ended_job MODE [NAME=VALUE...]: a job of four ranks that `watch` has seen as ranks, and that hangs for it only in a minute.
+ended_job() {
+	hung job "$1" 4
+	HANG=60 watching -v -p "$(hung_pids job 4)"
+	wait_for 20 grep -q "process $job_3: 1 communicators of NCCL" "$T/err"
+	sleep 1 # the look has ended
+}
+
+ended_folder() {
+	ls -d "$T"/dump/ended-*
+}
+
+# What hang.json says of each process that ended.
+ended_who() {
+	python3 - "$(ended_folder)/hang.json" <<- 'END'
+		import json, sys
+		h = json.loads(open(sys.argv[1]).readline())
+		print(h["type"], h["id"], h["subject"]["rank"], h["confidence"], len(h["pids"]))
+		for w in h["who"]:
+		    print(w["rank"], w["state"], w["signal"], w["ended_by_it"], w["by"], w.get("sender"), w.get("address"), w.get("wait_status", -1) & 127, w.get("hang"), w["threads"])
+	END
+	python3 tests/cases/check_hang.py "$(ended_folder)/hang.json" docs/hang.schema.json docs/findings.schema.json || echo "hang.json is wrong"
+}
+
+# The stack of a thread of the process that ended, as far as main's caller.
+ended_stack() {
+	sed -n "/^process $1 /,/^process /p" "$(ended_folder)/stacks.txt"
+}
+
+# A rank that aborts, as watchdogs do it: its own stack, those of the others, and what was recorded.
+case_watch_ended_abort() {
+	ended_job aborts
+	exec {FD_late}<> "$T/job/late"
+	watch_says 'evidence: '
+	watch_ends 4
+	expect "what is said" "$(verdicts)" "ENDED 1: rank 3 (ranks, PID) was ended by SIGABRT, which it sent itself
+0 hangs, 1 end by signals"
+	expect "verdict" "$(ended_who)" "ended rank-ended 3 measured 4
+3 ended SIGABRT True itself None None 6 None 1"
+	expect "files" "$(cd "$(ended_folder)" && find . -type f -printf '%f %m\n' | sort | xargs)" \
+		"flight.ctrace 600 hang.json 600 kernel.log 600 machine.txt 600 processes.txt 600 stacks.txt 600"
+	ended_stack "$job_3" > "$T/stack"
+	grep -q '^      end_by_abort' "$T/stack" && grep -q '^      main' "$T/stack" || fail "no stack of rank 3: $(cat "$(ended_folder)/stacks.txt")"
+	ended_stack "$job_0" | grep -q cudaStreamSynchronize || fail "no stack of rank 0: $(cat "$(ended_folder)/stacks.txt")"
+	"$CUDATRACE" info "$(ended_folder)/flight.ctrace" > "$T/info" 2>&1 || fail "the trace cannot be read: $(cat "$T/info")"
+	ct stuck --merge "$(ended_folder)/hang.json"
+	grep -q '^ended on .*: rank 3 (ranks, PID [0-9]*) was ended by SIGABRT, which it sent itself$' "$T/out" || fail "merged: $(cat "$T/out")"
+	exec {FD_late}>&-
+	hung_ends job
+}
+
+case_watch_ended_fault() {
+	ended_job crashes
+	exec {FD_late}<> "$T/job/late"
+	watch_says 'evidence: '
+	watch_ends 4
+	expect "what is said" "$(verdicts)" "ENDED 1: rank 3 (ranks, PID) was ended by SIGSEGV, a fault at address HASH
+0 hangs, 1 end by signals"
+	expect "verdict" "$(ended_who)" "ended rank-ended 3 measured 4
+3 ended SIGSEGV True kernel None 0x8 11 None 1"
+	ended_stack "$job_3" | grep -q '^      end_by_fault' || fail "no stack of rank 3: $(cat "$(ended_folder)/stacks.txt")"
+	exec {FD_late}>&-
+	hung_ends job
+}
+
+# Nobody can catch SIGKILL: who sent it, and where the rank was, is known all the same.
+case_watch_ended_kill() {
+	ended_job absent
+	env kill -KILL "$job_1"
+	watch_says 'evidence: '
+	watch_ends 4
+	expect "what is said" "$(verdicts)" "ENDED 1: rank 1 (ranks, PID) was ended by SIGKILL from kill (PID)
+0 hangs, 1 end by signals"
+	expect "verdict" "$(ended_who)" "ended rank-ended 1 measured 4
+1 ended SIGKILL True process kill None 9 None 1"
+	ended_stack "$job_1" | grep -q cudaStreamSynchronize || fail "no stack of rank 1: $(cat "$(ended_folder)/stacks.txt")"
+	hung_ends job
+}
+
+# A launcher that ends all ranks: one incident, and the first is named.
+case_watch_ended_all() {
+	ended_job absent
+	env kill -TERM "$job_2" "$job_0" "$job_1" "$job_3"
+	watch_says 'evidence: '
+	sleep 2 # no other one
+	watch_ends 4
+	expect "what is said" "$(verdicts)" "ENDED 1: rank 2 (ranks, PID) was ended by SIGTERM from kill (PID); the same ended 3 others
+0 hangs, 1 end by signals"
+	expect "verdict" "$(ended_who)" "ended rank-ended 2 measured 4
+2 ended SIGTERM True process kill None 15 None 1
+0 ended SIGTERM True process kill None 15 None 1
+1 ended SIGTERM True process kill None 15 None 1
+3 ended SIGTERM True process kill None 15 None 1"
+	expect "folders" "$(find "$T/dump" -mindepth 1 -maxdepth 1 | wc -l)" 1
+	hung_ends job
+}
+
+# A rank that is killed, and a launcher that ends the others seconds later: a further line, and no further folder.
+case_watch_ended_later() {
+	ended_job absent
+	env kill -KILL "$job_3"
+	watch_says 'evidence: '
+	env kill -TERM "$job_0" "$job_1"
+	watch_says 'ENDED 1 goes on: '
+	watch_ends 4
+	expect "what is said" "$(verdicts)" "ENDED 1: rank 3 (ranks, PID) was ended by SIGKILL from kill (PID)
+ENDED 1 goes on: rank 0 (ranks, PID) was ended by SIGTERM from kill (PID); the same ended 1 other
+0 hangs, 1 end by signals"
+	expect "folders" "$(find "$T/dump" -mindepth 1 -maxdepth 1 | wc -l)" 1
+	hung_ends job
+}
+
+# A handler after which the ranks go on: nothing has ended.
+case_watch_ended_handled() {
+	ended_job handles
+	env kill -TERM "$job_0" "$job_1" "$job_2" "$job_3"
+	sleep 4
+	watch_ends 0
+	expect "what is said" "$(verdicts)" "0 hangs"
+	expect "folders" "$(ls -A "$T/dump")" ""
+	hung_ends job
+}
+
+# A handler that ends the rank.
+case_watch_ended_exits() {
+	ended_job exits
+	env kill -TERM "$job_0"
+	watch_says 'evidence: '
+	watch_ends 4
+	expect "what is said" "$(verdicts | sed 's/ended 0\.[0-9]s after/ended TIME after/')" "ENDED 1: rank 0 (ranks, PID) ended TIME after it was sent SIGTERM from kill (PID)
+0 hangs, 1 end by signals"
+	expect "verdict" "$(ended_who)" "ended rank-ended 0 measured 4
+0 ended SIGTERM False process kill None 0 None 0"
+	hung_ends job
+}
+
+# A hang is under way: what ends it names it.
+case_watch_ended_hang() {
+	hung job aborts 4
+	watching -p "$(hung_pids job 4)"
+	watch_says 'HANG 1: '
+	exec {FD_late}<> "$T/job/late"
+	watch_says 'ENDED 1: '
+	watch_ends 4
+	grep -q '^ENDED 1: rank 3 (ranks, PID) was ended by SIGABRT, which it sent itself; it was a part of hang 1 (rank-absent)$' <(verdicts) || fail "what is said: $(verdicts)"
+	expect "verdict" "$(ended_who)" "ended rank-ended 3 measured 4
+3 ended SIGABRT True itself None None 6 1 1"
+	exec {FD_late}>&-
+	hung_ends job
+}
+
+# A program from its start, which aborts: the trace ends with it.
+case_watch_ended_command() {
+	rc=0
+	LD_LIBRARY_PATH=$STANDIN "$CUDATRACE" watch --dump "$T/dump" -o "$T/out" -- python3 -c '
+import ctypes, os, sys
+ctypes.CDLL(sys.argv[1]).cudaFree(None)
+os.abort()' "$STANDIN/libcudart.so.13" > /dev/null 2> "$T/err" || rc=$?
+	expect "status" "$rc" 4
+	grep -q '^ENDED 1: python3.* (PID) was ended by SIGABRT, which it sent itself$' <(verdicts) || fail "what is said: $(verdicts)"
+	grep -q '^      abort' "$(ended_folder)/stacks.txt" || fail "no stack: $(cat "$(ended_folder)/stacks.txt")"
 }
 
 # refuses_dump DIR WHY: in one sentence.

@@ -368,6 +368,24 @@ case_record_last_signal() {
 	finish
 }
 
+# Ranks that wait for each other: a file that is written while they do shows that nothing came any more.
+case_record_last_stuck() {
+	mkfifo "$T/in"
+	exec {FD_in}<> "$T/in"
+	LD_LIBRARY_PATH=$STANDIN "${BACKGROUND[@]}" "$CUDATRACE" record --layers nccl --last 60s -o "$T/r.ctrace" -- "$BIN/ranks" circle 3 0 2 "$T" < "$T/in" > "$T/job.out" 2> "$T/err" &
+	PID_record=$!
+	wait_for 20 grep -q '^ready' "$T/job.out"
+	sleep 1
+	kill -USR2 "$PID_record"
+	wait_for 10 grep -q 'wrote .*r.ctrace (signal)' "$T/err"
+	ct stuck --over 0.5 "$T/r.ctrace"
+	ok_rc 4
+	grep -q 'a hang, a circle of receives: rank 0 waits in ncclRecv #1 for rank 1' "$T/out" || fail "what is said: $(cat "$T/out" "$T/err")"
+	kill -TERM "$PID_record"
+	wait_for 20 ended "$PID_record"
+	exec {FD_in}>&-
+}
+
 case_record_last_failed() {
 	lines a
 	record_bg --last 60s --dump-on failed -p "$PID_a"

@@ -19,7 +19,7 @@ enum kind_flag {
 	/* later records cannot be understood without it, so no window and no filter removes it
 	 * from a file */
 	KIND_DEFINITION = 0x40,
-	KIND_RAW = 0x80,    /* resolve or join consumes it, so no file contains it */
+	KIND_RAW = 0x80,    /* a stage or a sink consumes it, so no file contains it */
 	KIND_AGENT = 0x100, /* an agent may send it, with any content */
 	/* comes often, and each is similar to the one before: a recording stores only the
 	 * differences (encode.c) */

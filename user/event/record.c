@@ -274,6 +274,15 @@ static int check_comm(const char comm[CT_COMM_LEN])
 	return memchr(comm, '\0', CT_COMM_LEN) ? 0 : -EBADMSG;
 }
 
+static int check_signal(const void *rec)
+{
+	const struct ct_signal *s = rec;
+
+	if (check_comm(s->comm) || check_comm(s->by_comm))
+		return -EBADMSG;
+	return s->len > CT_SIGNAL_STACK ? -EBADMSG : check_tail(&s->h, sizeof(*s), s->len);
+}
+
 static int check_segment(const struct ct_host_segment *s)
 {
 	return check_comm(s->comm) || check_comm(s->other) ||
@@ -333,6 +342,7 @@ int record_check(const void *rec, size_t avail)
 		return check_tail(h, sizeof(struct ct_device),
 				  ((const struct ct_device *)rec)->name_len);
 	case CT_HOST_SEGMENT: return check_segment(rec);
+	case CT_SIGNAL: return check_signal(rec);
 	default: return 0;
 	}
 }

@@ -37,6 +37,7 @@ struct trace_sink {
 	/* of calls, through all files; NULL: with `ring`, which has its own */
 	struct numbers *numbers;
 	uint64_t begun_ns;     /* of the block */
+	uint64_t start_ns;     /* of the trace */
 	struct ct_clock clock; /* the last one: each file has one at its begin */
 	uint64_t calls, lost, reported_calls, reported_ns; /* for the progress line */
 	uint64_t bytes;					   /* of files that are complete */
@@ -144,10 +145,21 @@ static int open_writer(struct trace_sink *t, const char *path)
 	return t->error = err;
 }
 
+/* The end of a file that is not the end of the trace. That nothing came since the last record is a part of what it
+ * shows. */
+static int end_early(struct trace_sink *t, const char *why)
+{
+	char end[128];
+
+	snprintf(end, sizeof(end), "reason %s\nuptime_ns %llu\n", why,
+		 (unsigned long long)(now_ns() - t->start_ns));
+	return writer_end(t->writer, end);
+}
+
 /* Completes and closes the file. The next file begins with all definitions that are known. */
 static int rotate(struct trace_sink *t)
 {
-	int err = writer_end(t->writer, "reason rotated\n"), e;
+	int err = end_early(t, "rotated"), e;
 
 	recording_sink_look(t);
 	t->bytes += t->had_bytes;
@@ -173,7 +185,7 @@ static int rotate(struct trace_sink *t)
 /* Writes what is in memory to a file of its own: FILE, then FILE.2 and so on. */
 static int dump(struct trace_sink *t, const char *why)
 {
-	char path[4200], end[128];
+	char path[4200];
 	int err, e;
 
 	ring_buf_flush(t->ring, 0);
@@ -189,9 +201,8 @@ static int dump(struct trace_sink *t, const char *why)
 		err = put_one(t->writer, &t->clock.h);
 	if (!err)
 		err = ring_buf_write(t->ring, t->writer);
-	snprintf(end, sizeof(end), "reason %s\n", why);
 	if (!err)
-		err = writer_end(t->writer, end);
+		err = end_early(t, why);
 	recording_sink_look(t);
 	t->bytes += t->had_bytes;
 	e = writer_close(t->writer);
@@ -342,6 +353,7 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 	if (!t)
 		return -ENOMEM;
 	t->file = opts->file;
+	t->start_ns = opts->start_ns;
 	t->stop = opts->out ? opts->out->stop : NULL;
 	t->begun_ns = t->reported_ns = clock_ns(CLOCK_MONOTONIC);
 	if (t->file->last_ns)

@@ -22,6 +22,7 @@
 #define FRAME_BYTES 512
 #define BEGIN "{\"type\":\"communicator\","
 #define HANG "{\"type\":\"hang\","
+#define ENDED "{\"type\":\"ended\","
 #define LINES_MAX (1u << 20) /* of a file */
 #define SAID_MAX 4096
 
@@ -287,8 +288,9 @@ static int read_lines(struct nccl_job *j, FILE *f, char *buf, unsigned int *line
 		if (*line > LINES_MAX)
 			return -EBADMSG;
 		err = !strncmp(buf, BEGIN, strlen(BEGIN)) ? read_line(j, buf, len, get_member)
-		      : !strncmp(buf, HANG, strlen(HANG)) ? read_line(j, buf, len, get_said)
-							  : 0;
+		      : !strncmp(buf, HANG, strlen(HANG)) || !strncmp(buf, ENDED, strlen(ENDED))
+			      ? read_line(j, buf, len, get_said)
+			      : 0;
 		if (err)
 			return err;
 	}

@@ -431,12 +431,18 @@ static void json_unknown(struct out *o, const struct nccl_unknown *u)
 	out_char(o, '\n');
 }
 
+/* A process that a signal ended, and no hang. */
+static bool is_ended(const struct nccl_said *s)
+{
+	return !strncmp(s->id, "rank-ended", sizeof(s->id));
+}
+
 static void json_said(struct out *o, const struct nccl_said *s)
 {
 	struct json j = json_to(o);
 
 	json_open_object(&j, NULL);
-	json_put_str(&j, "type", "hang");
+	json_put_str(&j, "type", is_ended(s) ? "ended" : "hang");
 	json_put_bytes(&j, "host", s->host, strnlen(s->host, sizeof(s->host)));
 	json_put_bytes(&j, "boot", s->boot, strnlen(s->boot, sizeof(s->boot)));
 	json_put_bytes(&j, "id", s->id, strnlen(s->id, sizeof(s->id)));
@@ -469,7 +475,7 @@ void nccl_job_print_said(const struct nccl_job *j, struct out *o)
 	for (size_t i = 0; i < j->nsaid && i < MEMBERS_SHOWN; i++) {
 		const struct nccl_said *s = &j->said[i];
 
-		out_str(o, "a hang on ");
+		out_str(o, is_ended(s) ? "ended on " : "a hang on ");
 		nccl_print_put_name(o, s->host, sizeof(s->host));
 		out_str(o, ": ");
 		nccl_print_put_name(o, s->claim, sizeof(s->claim));

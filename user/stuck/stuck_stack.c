@@ -15,7 +15,7 @@
 #include "../resolve/stacks/cfi.h"
 #include "../resolve/stacks/unwind.h"
 
-#define PROCESSES 16 /* whose address spaces are kept */
+#define PROCESSES 64 /* whose address spaces are kept */
 #define SCAN_MAX (64u << 10)
 #define PUSHED_MAX 32 /* bytes that a return probe's trampoline has pushed */
 #if defined(__x86_64__)
@@ -29,7 +29,7 @@ struct process {
 	uint64_t start_boottime_ns;
 	struct target *target;
 	struct space *space;
-	uint64_t used;
+	uint64_t used, read_ns;
 };
 
 struct stuck_stacks {
@@ -66,33 +66,69 @@ void stuck_stacks_close(struct stuck_stacks *s)
 	free(s);
 }
 
-/* Opens a process, in the place of the one that was used least recently. NULL: it is gone, or
- * there is no memory. */
-static struct process *process_of(struct stuck_stacks *s, const struct snapshot_process *about)
+/* The place of a process; of one that is not there that of the one that was used least recently, and p->space is NULL or
+ * another one's. */
+static struct process *place_of(struct stuck_stacks *s, const struct snapshot_process *about,
+				bool *there)
 {
 	struct process *p = &s->procs[0];
 
+	*there = false;
 	for (int i = 0; i < PROCESSES; i++) {
 		if (s->procs[i].space && s->procs[i].pid == about->pid &&
 		    s->procs[i].start_boottime_ns == about->about.start_boottime_ns) {
-			s->procs[i].used = ++s->clock;
+			*there = true;
 			return &s->procs[i];
 		}
 		if (s->procs[i].used < p->used)
 			p = &s->procs[i];
 	}
-	forget(p);
-	if (target_open(&p->target, about->pid, about->about.start_boottime_ns))
-		return NULL;
-	p->space = space_open(s->objects);
-	if (!p->space || space_refresh(p->space, p->target)) {
-		forget(p);
-		return NULL;
+	return p;
+}
+
+/* Opens a process in this place. Returns false if it is gone, or there is no memory: the place is as it was. */
+static bool open_process(struct stuck_stacks *s, struct process *p,
+			 const struct snapshot_process *about)
+{
+	struct process new = { .pid = about->pid,
+			       .start_boottime_ns = about->about.start_boottime_ns };
+
+	if (target_open(&new.target, about->pid, about->about.start_boottime_ns))
+		return false;
+	new.space = space_open(s->objects);
+	if (!new.space || space_refresh(new.space, new.target)) {
+		forget(&new);
+		return false;
 	}
-	p->pid = about->pid;
-	p->start_boottime_ns = about->about.start_boottime_ns;
+	forget(p);
+	*p = new;
+	return true;
+}
+
+/* NULL: it is gone, or there is no memory. */
+static struct process *process_of(struct stuck_stacks *s, const struct snapshot_process *about)
+{
+	bool there;
+	struct process *p = place_of(s, about, &there);
+
+	if (!there && !open_process(s, p, about))
+		return NULL;
 	p->used = ++s->clock;
 	return p;
+}
+
+void stuck_stacks_know(struct stuck_stacks *s, const struct snapshot_process *about,
+		       uint64_t now_ns, uint64_t every_ns)
+{
+	bool there;
+	struct process *p = place_of(s, about, &there);
+
+	if (there && p->read_ns && now_ns - p->read_ns < every_ns)
+		return;
+	if (!open_process(s, p, about))
+		return;
+	p->read_ns = now_ns;
+	p->used = ++s->clock;
 }
 
 static int read_code(void *ctx, uint64_t addr, void *buf, size_t len)

@@ -22,6 +22,11 @@ void stuck_stacks_close(struct stuck_stacks *); /* takes NULL */
 int stuck_stacks_call(struct stuck_stacks *, const struct snapshot_thread *,
 		      struct stuck_call *call, struct ct_user_stack *stack);
 
+/* Remembers the process and what it has mapped, so that stacks of it can be told later, when it is gone. Reads its
+ * mappings again when that was done every_ns ago. 64 processes are remembered. */
+void stuck_stacks_know(struct stuck_stacks *, const struct snapshot_process *about, uint64_t now_ns,
+		       uint64_t every_ns);
+
 struct space_place;
 /* Hands out the frames of a thread, innermost first: the address in the process, and where that is. Returns
  * whether these are all. */

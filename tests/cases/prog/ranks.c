@@ -13,6 +13,10 @@
  *   crossed   with two communicators, whose all-reduces the last rank does in the other order
  *   computes  as absent, but the last rank computes and never comes
  *   late      as absent, but the last rank comes once somebody writes to the pipe ID/late, and all do a hundred more
+ *   aborts    as absent, but the last rank aborts once somebody writes to the pipe ID/late
+ *   crashes   the same, by writing where nothing is mapped
+ *   handles   as absent, but all ranks have a handler for SIGTERM, which does nothing
+ *   exits     the same, but it ends the rank
  *   liar      as absent, but the last rank says that it is another rank of more, and has counts without sense
  *   after-MODE  the same once there is a file ID/go, and after six all-reduces
  * With RANKS_WAIT in the environment the ranks of modes that ask for something wait for their stream then.
@@ -126,11 +130,35 @@ static void lie(ncclComm_t comm)
 	memset(at + sizeof(lies) + 1000, 0xff, 32);
 }
 
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+static void exits(int sig)
+{
+	(void)sig;
+	_exit(0);
+}
+
+static void __attribute__((noinline)) end_by_abort(void)
+{
+	abort();
+}
+
+static void __attribute__((noinline)) end_by_fault(void)
+{
+	volatile unsigned long at = 8;
+
+	*(volatile int *)at = 1;
+}
+
 /* Does the last rank not come to the fourth all-reduce? */
 static bool is_absent(const char *mode)
 {
 	return !strcmp(mode, "absent") || !strcmp(mode, "computes") || !strcmp(mode, "late") ||
-	       !strcmp(mode, "liar");
+	       !strcmp(mode, "aborts") || !strcmp(mode, "crashes") || !strcmp(mode, "handles") ||
+	       !strcmp(mode, "exits") || !strcmp(mode, "liar");
 }
 
 static void run(const char *mode, int nranks, int rank, const char *name, int fd)
@@ -140,6 +168,10 @@ static void run(const char *mode, int nranks, int rank, const char *name, int fd
 	ncclUniqueId id;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!strcmp(mode, "handles"))
+		signal(SIGTERM, nothing);
+	if (!strcmp(mode, "exits"))
+		signal(SIGTERM, exits);
 	ncclGetUniqueId(&id);
 	snprintf(id.internal, sizeof(id.internal), "%s", name);
 	cudaFree(0);
@@ -188,6 +220,12 @@ static void run(const char *mode, int nranks, int rank, const char *name, int fd
 	if (last && !strcmp(mode, "late")) {
 		await_writer(name);
 		all_reduce(comm);
+	} else if (last && !strcmp(mode, "aborts")) {
+		await_writer(name);
+		end_by_abort();
+	} else if (last && !strcmp(mode, "crashes")) {
+		await_writer(name);
+		end_by_fault();
 	} else if (last && !strcmp(mode, "computes")) {
 		for (volatile unsigned long n = 0;; n++)
 			;

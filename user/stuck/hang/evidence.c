@@ -137,7 +137,29 @@ static bool is_about(void *ctx, uint64_t hash)
 	return false;
 }
 
-static void put_culprits(struct json *j, const struct hang_incident *a)
+static void put_signal(struct json *j, const struct ended_process *p)
+{
+	char room[16];
+
+	json_put_str(j, "signal", hang_signal_word(p->signal, room));
+	json_put_bool(j, "ended_by_it", ended_by_signal(p));
+	json_put_str(j, "by", hang_sender_word(p->by));
+	if (p->by == CT_SIGNAL_BY_PROCESS) {
+		if (p->sender)
+			json_put_u64(j, "sender_pid", p->sender);
+		json_put_bytes(j, "sender", p->sender_name, strlen(p->sender_name));
+	} else if (p->by == CT_SIGNAL_BY_KERNEL && p->address) {
+		json_put_hex(j, "address", p->address);
+	}
+	json_put_u64(j, "sent_ns", p->sent_ns);
+	if (p->status >= 0)
+		json_put_u64(j, "wait_status", (uint64_t)p->status);
+	if (p->hang)
+		json_put_u64(j, "hang", p->hang);
+	json_put_u64(j, "threads", p->nthreads);
+}
+
+static void put_culprits(struct json *j, const struct hang_incident *a, const struct hang_words *w)
 {
 	json_open_array(j, "who");
 	for (size_t i = 0; i < a->nculprits; i++) {
@@ -156,6 +178,8 @@ static void put_culprits(struct json *j, const struct hang_incident *a)
 				       strnlen(c->inside, sizeof(c->inside)));
 		if (c->wait[0])
 			json_put_bytes(j, "wait", c->wait, strnlen(c->wait, sizeof(c->wait)));
+		if (i < w->nended)
+			put_signal(j, &w->ended[i]);
 		json_end(j);
 	}
 	json_end(j);
@@ -173,16 +197,21 @@ void evidence_incident(struct out *o, const struct evidence_of *of)
 	text_mem(&claim, "", 1);
 	hang_finding(&f, a, of->words, claim.bad ? "" : claim.s, &room);
 	json_open_object(&j, NULL);
-	json_put_str(&j, "type", a->at_work ? "wait" : "hang");
+	json_put_str(&j, "type",
+		     a->kind == HANG_RANK_ENDED ? "ended"
+		     : a->at_work		? "wait"
+						: "hang");
 	json_put_u64(&j, "start_ns", a->since_ns);
 	json_put_u64(&j, "end_ns", of->words->at_ns);
 	json_put_str(&j, "host", host_name(host, sizeof(host)));
 	json_put_str(&j, "boot", host_boot_id(boot, sizeof(boot)));
 	json_put_u64(&j, "number", a->number);
+	if (of->words->goes_on)
+		json_put_bool(&j, "goes_on", true);
 	if (a->hash)
 		json_put_hex(&j, "communicator_hash", a->hash);
 	finding_json(&j, &f);
-	put_culprits(&j, a);
+	put_culprits(&j, a, of->words);
 	json_open_array(&j, "pids");
 	for (size_t i = 0; i < a->npids; i++)
 		json_put_u64(&j, NULL, a->pids[i]);
@@ -235,7 +264,8 @@ static int put_flight(int dir, const struct evidence_of *of)
 	if (!err)
 		err = ring_buf_write(of->ring, w);
 	/* that nothing came for so long is a part of what it shows */
-	snprintf(end, sizeof(end), "reason hang\nuptime_ns %llu\n",
+	snprintf(end, sizeof(end), "reason %s\nuptime_ns %llu\n",
+		 of->incident->kind == HANG_RANK_ENDED ? "rank ended" : "hang",
 		 (unsigned long long)(of->words->at_ns - of->opts->start_ns));
 	if (!err)
 		err = writer_end(w, end);
@@ -274,6 +304,36 @@ static int put_about(int dir, const struct evidence_of *of, const pid_t *pids, s
 	return out_close(&o);
 }
 
+/* What was written when the signal came. */
+static int copy_others(int fd, struct out *o)
+{
+	char buf[8192];
+	off_t at = 0;
+	ssize_t n = 0;
+
+	while (fd >= 0 && (n = pread(fd, buf, sizeof(buf), at)) > 0) {
+		out_mem(o, buf, (size_t)n);
+		at += n;
+	}
+	if (fd < 0)
+		out_str(o, "stacks of other processes were not read: the trace had ended\n");
+	return n < 0 ? -errno : 0;
+}
+
+static int put_ended(int dir, const struct evidence_of *of)
+{
+	struct out o;
+	int err = open_file(dir, "stacks.txt", &o), e;
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < of->words->nended; i++)
+		hang_stacks_ended(of->kept, &of->words->ended[i], &o);
+	err = copy_others(of->others_fd, &o);
+	e = out_close(&o);
+	return err ? err : e;
+}
+
 static int put_stacks(int dir, const struct evidence_of *of, const pid_t *pids, size_t n,
 		      uint64_t until_ns)
 {
@@ -299,7 +359,8 @@ const char *evidence_next(struct evidence *e, const struct hang_incident *a, uin
 		return NULL;
 	gmtime_r(&at, &tm);
 	strftime(day, sizeof(day), "%Y%m%dT%H%M%SZ", &tm);
-	snprintf(e->next, sizeof(e->next), "hang-%s-%d-%llu", day, (int)getpid(),
+	snprintf(e->next, sizeof(e->next), "%s-%s-%d-%llu",
+		 a->kind == HANG_RANK_ENDED ? "ended" : "hang", day, (int)getpid(),
 		 (unsigned long long)a->number);
 	snprintf(e->path, sizeof(e->path), "%s/%s", e->dir, e->next);
 	return e->path;
@@ -324,7 +385,9 @@ int evidence_take(struct evidence *e, const struct evidence_of *of)
 	if (!err)
 		err = put_about(dir, of, pids, n);
 	if (!err)
-		err = put_stacks(dir, of, pids, n, until_ns);
+		err = of->incident->kind == HANG_RANK_ENDED
+			      ? put_ended(dir, of)
+			      : put_stacks(dir, of, pids, n, until_ns);
 	if (!err)
 		err = safe_place_rename(&made, e->next);
 	umask(mask);

@@ -31,6 +31,10 @@ struct evidence_of {
 	size_t nrows;
 	struct source *source;
 	struct objects *objects;
+	/* HANG_RANK_ENDED: the stacks of what words->ended has are told by these; those of others were written to this
+	 * descriptor when the signal came, -1: they were not. `source` does not matter then. */
+	struct stuck_stacks *kept;
+	int others_fd;
 	struct ring_buf *ring;	      /* NULL: the trace is not kept */
 	const struct ct_clock *clock; /* of the trace */
 	const struct sink_opts *opts;

@@ -781,3 +781,32 @@ size_t hang_ended(const struct hang *h, const struct hang_incident **list)
 	*list = h->ended;
 	return h->nended;
 }
+
+const struct hang_incident *hang_of(const struct hang *h, uint32_t pid)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (!h->list[i].at_work && has_pid(&h->list[i], pid))
+			return &h->list[i];
+	return NULL;
+}
+
+uint64_t hang_seat(const struct hang *h, uint32_t pid, int *rank)
+{
+	const struct seat *s, *best = NULL;
+
+	/* of several communicators that of the smallest number, so that ranks of a job agree */
+	hash_map_each(&h->seats, s) if (s->pid == pid && (!best || s->hash < best->hash)) best = s;
+	if (!best)
+		return 0;
+	*rank = (int)best->rank;
+	return best->hash;
+}
+
+size_t hang_ranks(const struct hang *h, uint64_t hash, uint32_t *pids, size_t most)
+{
+	const struct seat *s;
+	size_t n = 0;
+
+	hash_map_each(&h->seats, s) if (s->hash == hash && n < most) pids[n++] = s->pid;
+	return n;
+}

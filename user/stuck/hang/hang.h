@@ -18,6 +18,7 @@ enum hang_kind {
 	HANG_DIFFER, /* ranks do not call the same collectives, or not with the same arguments */
 	HANG_ABSENT, /* ranks have not begun a collective that others wait in */
 	HANG_CIRCLE, /* ranks wait for each other in a circle */
+	HANG_RANK_ENDED, /* no hang: a signal has ended a process (endings.h) */
 	HANG_KINDS
 };
 
@@ -110,5 +111,12 @@ void hang_progress(struct hang *, uint32_t pid, uint64_t at_ns, bool work);
 int hang_look(struct hang *, const struct hang_look *, const struct hang_incident **list);
 /* The incidents that the last look did not find any more; likewise. */
 size_t hang_ended(const struct hang *, const struct hang_incident **list);
+
+/* The hang that the last look found and in which the process has a part; NULL: none. Valid until the next look. */
+const struct hang_incident *hang_of(const struct hang *, uint32_t pid);
+/* The communicator in which a look saw the process as a rank, and the rank; 0: none did. */
+uint64_t hang_seat(const struct hang *, uint32_t pid, int *rank);
+/* The processes that a look saw as ranks of the communicator. Returns how many, `most` at most. */
+size_t hang_ranks(const struct hang *, uint64_t hash, uint32_t *pids, size_t most);
 
 #endif

@@ -13,8 +13,8 @@
 #include "../../source/bpf/snapshot.h"
 #include "../../util/demangle.h"
 #include "../../util/now.h"
-#include "../stuck_stack.h"
 #include "../stuck_threads.h"
+#include "hang_text.h"
 
 #define THREADS_MAX 1024 /* of a process */
 #define NAME_MAX_BYTES 1024
@@ -178,4 +178,43 @@ int hang_stacks(struct source *source, struct objects *objects, const pid_t *pid
 	stuck_stacks_close(w.stacks);
 	snapshot_free(&snap);
 	return err;
+}
+
+void hang_stacks_ended(struct stuck_stacks *stacks, const struct ended_process *p, struct out *out)
+{
+	struct snapshot_process about = { .pid = (pid_t)p->pid };
+	struct writer w = { .out = out, .stacks = stacks };
+	char room[16];
+
+	out_fmt(out, "process %u (", p->pid);
+	put_text(out, p->name);
+	out_fmt(out, "), %s %s: ", ended_by_signal(p) ? "ended by" : "ended after",
+		hang_signal_word(p->signal, room));
+	if (!p->nthreads)
+		out_str(out, "its stacks could not be read before it was gone\n");
+	else
+		out_str(out, "its threads as they ended\n");
+	for (size_t i = 0; i < p->nthreads; i++) {
+		const struct ct_signal *s = p->threads[i];
+		struct snapshot_thread t = { .process = &about,
+					     .tid = s->tid,
+					     .shown_tid = (pid_t)s->shown_tid,
+					     .ip = s->ip,
+					     .sp = s->sp,
+					     .bp = s->bp,
+					     .lr = s->lr,
+					     .stack = (uint8_t *)s->bytes,
+					     .len = s->len };
+
+		memcpy(t.regs, s->regs, sizeof(t.regs));
+		out_fmt(out, "  thread %u (", s->shown_tid ? s->shown_tid : s->tid);
+		out_plain(out, s->comm, strnlen(s->comm, sizeof(s->comm)));
+		out_str(out, s->signal == p->signal ? "), to which it was delivered\n" : ")\n");
+		out_str(out, "    native\n");
+		if (!stuck_stacks_frames(stacks, &t, put_frame, &w))
+			out_str(out, "      (what is outside of this is not known)\n");
+	}
+	if (p->left_out)
+		out_fmt(out, "  and %zu further threads, for whose stacks there was no room\n",
+			p->left_out);
 }

@@ -6,6 +6,8 @@
 #include "../../source/source.h"
 #include "../../util/io/out.h"
 #include "../stuck_look.h"
+#include "../stuck_stack.h"
+#include "endings.h"
 
 struct objects;
 
@@ -13,5 +15,8 @@ struct objects;
  * says so in the text. Returns 0 or -errno. */
 int hang_stacks(struct source *, struct objects *, const pid_t *pids, int npids,
 		const struct stuck_row *rows, size_t nrows, uint64_t until_ns, struct out *);
+
+/* The threads of a process that a signal ended, as they were then; of the stacks those that know() was called for. */
+void hang_stacks_ended(struct stuck_stacks *, const struct ended_process *, struct out *);
 
 #endif

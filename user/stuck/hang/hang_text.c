@@ -2,6 +2,7 @@
 /* hang_text.c - see hang_text.h. */
 #include "hang_text.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 static const char *const words[HANG_KINDS] = {
 	[HANG_CALL] = "call-hangs",	   [HANG_ALL_IN] = "collective-hangs",
 	[HANG_DIFFER] = "ranks-differ",	   [HANG_ABSENT] = "rank-absent",
-	[HANG_CIRCLE] = "ranks-in-circle",
+	[HANG_CIRCLE] = "ranks-in-circle", [HANG_RANK_ENDED] = "rank-ended",
 };
 
 const char *hang_word(const struct hang_incident *a)
@@ -208,10 +209,94 @@ static void put_call(struct text *t, const struct hang_incident *a, const struct
 		text_str(t, ", and no work of its device has completed");
 }
 
+/* ---- processes that signals ended ---- */
+
+const char *hang_signal_word(int signal, char room[16])
+{
+	const char *word = sigabbrev_np(signal);
+
+	if (word)
+		snprintf(room, 16, "SIG%s", word);
+	else
+		snprintf(room, 16, "signal %d", signal);
+	return room;
+}
+
+const char *hang_sender_word(uint8_t by)
+{
+	return by == CT_SIGNAL_BY_ITSELF   ? "itself"
+	       : by == CT_SIGNAL_BY_KERNEL ? "kernel"
+					   : "process";
+}
+
+static bool is_fault(const struct ended_process *p)
+{
+	return p->by == CT_SIGNAL_BY_KERNEL && (p->signal == SIGSEGV || p->signal == SIGBUS ||
+						p->signal == SIGILL || p->signal == SIGFPE);
+}
+
+static void put_sender(struct text *t, const struct ended_process *p)
+{
+	if (is_fault(p)) {
+		text_str(t, ", a fault at address ");
+		text_hex(t, p->address);
+	} else if (p->by == CT_SIGNAL_BY_KERNEL) {
+		text_str(t, " of the kernel");
+	} else if (p->by == CT_SIGNAL_BY_ITSELF) {
+		text_str(t, ", which it sent itself");
+	} else {
+		text_str(t, " from ");
+		put_name(t, p->sender_name, sizeof(p->sender_name));
+		if (p->sender) {
+			text_str(t, " (PID ");
+			text_u64(t, p->sender);
+			text_str(t, ")");
+		}
+	}
+}
+
+/* "rank 3 (train, PID 12) was ended by SIGABRT, which it sent itself, and so were 2 other processes" */
+static void put_ended(struct text *t, const struct hang_incident *a, const struct hang_words *w)
+{
+	const struct ended_process *p = w->ended;
+	uint64_t ns = p->ended_ns > p->sent_ns ? p->ended_ns - p->sent_ns : 0;
+	size_t same = 0, others = w->nended - 1;
+	char room[16];
+
+	put_who(t, &a->culprits[0]);
+	if (ended_by_signal(p)) {
+		text_str(t, " was ended by ");
+	} else {
+		text_str(t, " ended ");
+		put_time(t, ns);
+		text_str(t, " after it was sent ");
+	}
+	text_str(t, hang_signal_word(p->signal, room));
+	put_sender(t, p);
+	for (size_t i = 1; i < w->nended; i++)
+		same += p[i].signal == p->signal && p[i].sender_tgid == p->sender_tgid &&
+			p->by == CT_SIGNAL_BY_PROCESS;
+	if (others) {
+		text_str(t, same == others ? "; the same ended " : "; after it signals ended ");
+		put_count(t, others, "other");
+	}
+	if (p->hang) {
+		text_str(t, "; it was a part of hang ");
+		text_u64(t, p->hang);
+		text_str(t, " (");
+		text_str(t, p->hang_word);
+		text_str(t, ")");
+	}
+}
+
 void hang_claim(struct text *t, const struct hang_incident *a, const struct hang_words *w)
 {
 	uint64_t for_ns = w->at_ns > a->since_ns ? w->at_ns - a->since_ns : 0;
 
+	if (a->kind == HANG_RANK_ENDED) {
+		put_ended(t, a, w);
+		return;
+	}
 	switch (a->kind) {
 	case HANG_ABSENT:
 		put_waiting(t, a);
@@ -268,12 +353,15 @@ void hang_finding(struct finding *f, const struct hang_incident *a, const struct
 		.line_len = line ? strlen(line) : 0,
 		.share = 1,
 		.share_error = FINDING_UNKNOWN,
-		.confidence = w->gpu || a->kind == HANG_ABSENT ? FINDING_MEASURED
-							       : FINDING_INFERRED,
-		.not_judged = w->gpu ? NULL
-				     : "whether work of the devices completes is not known without "
-				       "--gpu: the verdict rests on collectives that were begun "
-				       "and on what threads wait in",
+		.confidence = w->gpu || a->kind == HANG_ABSENT || a->kind == HANG_RANK_ENDED
+				      ? FINDING_MEASURED
+				      : FINDING_INFERRED,
+		.not_judged =
+			w->gpu || a->kind == HANG_RANK_ENDED
+				? NULL
+				: "whether work of the devices completes is not known without "
+				  "--gpu: the verdict rests on collectives that were begun "
+				  "and on what threads wait in",
 	};
 	if (!w->folder)
 		return;

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "../stuck_threads.h"
 #include "evidence.h"
 #include "hang_proc.h"
+#include "hang_stacks.h"
 
 #define LOOKS 4 /* in the time of a hang, and not farther apart than... */
 #define LOOK_MOST_NS 4000000000ULL
@@ -33,6 +35,9 @@
 #define SEARCHES_MAX 3 /* of a process */
 /* calls that make communicators are seen in the processes that are traced */
 #define SEARCH_NS (60 * SECOND)
+#define KNOW_NS (10 * SECOND)  /* how old what is known of mappings may be */
+#define GONE_NS (10 * SECOND)  /* for so long it is known what an ended process was */
+#define OTHERS_NS (3 * SECOND) /* for the stacks of others, when a process ends */
 
 struct watch_options {
 	uint64_t over_ns, last_ns, most;
@@ -68,6 +73,12 @@ struct watch {
 	size_t nfaults;
 	struct hash_map traced; /* of pids, where only some processes are traced */
 	uint64_t nhangs;
+	/* processes that signals end */
+	struct ended *ended;
+	struct stuck_stacks *kept; /* of those that may be gone when their stacks are told */
+	int others_fd;		   /* stacks of others, taken when the signal came; -1: none */
+	uint64_t nended;
+	bool crowded; /* it was said that there were too many */
 	bool found_comm;
 	int error;
 };
@@ -75,6 +86,7 @@ struct watch {
 struct traced {
 	uint32_t pid;
 	unsigned int searched; /* how often its communicators were looked for once more */
+	uint64_t gone_ns;      /* when its end was seen; 0: it runs */
 };
 
 /* ---- records ---- */
@@ -96,17 +108,29 @@ static bool is_call(const struct ct_hdr *h)
 static void trace(struct watch *w, uint32_t pid)
 {
 	bool made;
+	struct traced *t = hash_map_get(&w->traced, &pid, &made);
 
-	hash_map_get(&w->traced, &pid, &made);
+	if (t)
+		t->gone_ns = 0;
 }
 
-/* There is room for so many, and a watch lasts for days. */
+/* Reads what the process has mapped, while it is there. */
+static void know(struct watch *w, uint32_t pid, uint64_t every_ns)
+{
+	const struct snapshot_process about = { .pid = (pid_t)pid };
+
+	if (w->evidence)
+		stuck_stacks_know(w->kept, &about, now_ns(), every_ns);
+}
+
+/* It is forgotten soon: there is room for so many, and a watch lasts for days. But which signal has ended it may be told
+ * after its end. */
 static void forget(struct watch *w, uint32_t pid)
 {
 	struct traced *t = hash_map_find(&w->traced, &pid);
 
-	if (t)
-		hash_map_remove(&w->traced, t);
+	if (t && !t->gone_ns)
+		t->gone_ns = now_ns();
 }
 
 static void learn(struct watch *w, const struct event *ev)
@@ -114,10 +138,12 @@ static void learn(struct watch *w, const struct event *ev)
 	const struct ct_hdr *h = ev->rec;
 	uint32_t pid = ev->proc->shown_pid;
 
-	if ((h->kind == CT_PROCESS || h->kind == CT_EXEC) && pid)
+	if ((h->kind == CT_PROCESS || h->kind == CT_EXEC) && pid) {
 		trace(w, pid);
-	else if (h->kind == CT_EXIT)
+		know(w, pid, 0);
+	} else if (h->kind == CT_EXIT) {
 		forget(w, pid);
+	}
 	if (h->kind == CT_SCOPE_END && ((const struct ct_scope *)h)->kind == CT_SCOPE_COMMUNICATOR)
 		w->found_comm = true;
 	/* a query says nothing about what goes on: whoever waits may ask again and again */
@@ -127,10 +153,50 @@ static void learn(struct watch *w, const struct event *ev)
 		hang_progress(w->hang, pid, h->end_ns, true);
 }
 
+/* Does it use CUDA? Other programs that a job starts are ended all the time. */
+static bool is_known(const struct watch *w, uint32_t pid)
+{
+	int rank;
+
+	return hash_map_find(&w->traced, &pid) || hang_seat(w->hang, pid, &rank);
+}
+
+/* A signal that ends a process: its communicator and its hang are known now. */
+static int take_signal(struct watch *w, const struct ct_signal *s)
+{
+	struct ended_process *p;
+	const struct hang_incident *a;
+	int err;
+
+	/* on a whole machine programs are ended all the time: only those count that are known */
+	if (!w->opts->chosen && s->what == CT_SIGNAL_SENT && !is_known(w, s->shown_tgid))
+		return 0;
+	err = ended_record(w->ended, s, &p);
+	if (err == -ENOSPC && !w->crowded) {
+		w->crowded = true;
+		msg_warn(
+			"more processes were sent signals at once than are looked at: not all that "
+			"end are reported");
+	}
+	if (err || !p)
+		return err == -ENOSPC ? 0 : err;
+	p->hash = hang_seat(w->hang, p->pid, &p->rank);
+	a = hang_of(w->hang, p->pid);
+	if (a) {
+		p->hang = a->number;
+		p->hang_word = hang_word(a);
+	}
+	return 0;
+}
+
 static int watch_event(struct sink *s, const struct event *ev)
 {
 	struct watch *w = s->priv;
-	int err = keep(w, ev->rec);
+	int err;
+
+	if (ev->rec->kind == CT_SIGNAL)
+		return take_signal(w, (const struct ct_signal *)ev->rec);
+	err = keep(w, ev->rec);
 
 	if (!err)
 		err = asked_event(w->asked, ev);
@@ -386,7 +452,11 @@ static void say(struct watch *w, const struct evidence_of *of, const char *folde
 	}
 	hang_claim(&claim, a, of->words);
 	put_time(o, of->words->at_ns + w->opts->realtime_offset_ns);
-	out_fmt(o, "%s %llu: ", a->at_work ? "no hang" : "HANG", (unsigned long long)a->number);
+	out_fmt(o, "%s %llu%s: ",
+		a->kind == HANG_RANK_ENDED ? "ENDED"
+		: a->at_work		   ? "no hang"
+					   : "HANG",
+		(unsigned long long)a->number, of->words->goes_on ? " goes on" : "");
 	out_mem(o, claim.s, claim.len);
 	out_char(o, '\n');
 	if (folder)
@@ -456,6 +526,149 @@ static int report(struct watch *w, const struct hang_incident *a, const struct s
 	return err;
 }
 
+/* ---- processes that signals end ---- */
+
+static bool is_watched(void *ctx, const struct ended_process *p)
+{
+	return p->hash || is_known(ctx, p->pid);
+}
+
+static size_t add_one(uint32_t *pids, size_t n, uint32_t pid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (pids[i] == pid)
+			return n;
+	if (n < HANG_PIDS_MAX)
+		pids[n++] = pid;
+	return n;
+}
+
+/* The other ranks of the job; where no job is known, all that are concerned. */
+static size_t others_of(struct watch *w, uint64_t hash, uint32_t *pids)
+{
+	size_t n = hash ? hang_ranks(w->hang, hash, pids, HANG_PIDS_MAX) : 0;
+
+	for (size_t i = 0; !hash && i < w->npids; i++)
+		n = add_one(pids, n, w->pids[i]);
+	for (int i = 0; !hash && i < w->opts->npids; i++)
+		n = add_one(pids, n, (uint32_t)w->opts->pids[i]);
+	return n;
+}
+
+/* The stacks of the others at the moment at which the first process ends. */
+static int take_others(struct watch *w)
+{
+	struct stuck_row *rows;
+	const struct ended_process *first = ended_first(w->ended);
+	pid_t pids[HANG_PIDS_MAX];
+	uint32_t found[HANG_PIDS_MAX];
+	size_t n = others_of(w, first->hash, found), kept = 0;
+	struct out o;
+	int nrows, err;
+
+	for (size_t i = 0; i < n; i++)
+		if (!ended_has(w->ended, found[i]))
+			pids[kept++] = (pid_t)found[i];
+	nrows = stuck_look_now(w->look, &rows);
+	if (nrows < 0)
+		return nrows;
+	if (w->others_fd >= 0)
+		close(w->others_fd);
+	w->others_fd = memfd_create("stacks", MFD_CLOEXEC);
+	if (w->others_fd < 0)
+		return -errno;
+	err = out_open_fd(&o, w->others_fd, "stacks");
+	if (err || !kept)
+		return err ? err : out_close(&o);
+	err = hang_stacks(w->opts->calls, w->objects, pids, (int)kept, rows, (size_t)nrows,
+			  now_ns() + OTHERS_NS, &o);
+	if (!err)
+		return out_close(&o);
+	out_close(&o);
+	return err;
+}
+
+static struct hang_incident of_ended(struct watch *w, const struct ended_process *list, size_t n)
+{
+	struct hang_incident a = { .number = w->nended += !ended_goes_on(w->ended),
+				   .kind = HANG_RANK_ENDED,
+				   .since_ns = list[0].sent_ns,
+				   .hash = list[0].hash,
+				   .culprits_in_all = n };
+
+	for (size_t i = 0; i < n; i++) {
+		struct hang_culprit *c = &a.culprits[a.nculprits];
+
+		a.npids = add_one(a.pids, a.npids, list[i].pid);
+		if (a.nculprits == HANG_CULPRITS_MAX)
+			continue;
+		a.nculprits++;
+		*c = (struct hang_culprit){ .pid = list[i].pid,
+					    .rank = list[i].rank,
+					    .doing = HANG_ENDED };
+		memcpy(c->name, list[i].name, sizeof(c->name));
+	}
+	return a;
+}
+
+static int tell_ended(struct watch *w, uint64_t now)
+{
+	const struct ended_process *list;
+	size_t n = ended_list(w->ended, &list), npids;
+	struct hang_incident a = of_ended(w, list, n);
+	struct nccl_job job = { 0 };
+	uint32_t pids[HANG_PIDS_MAX];
+	struct hang_words words = { .gpu = w->opts->gpu,
+				    .traced = w->ring != NULL,
+				    .at_ns = now,
+				    .ended = list,
+				    .goes_on = ended_goes_on(w->ended),
+				    .nended = n };
+	struct evidence_of of = {
+		.incident = &a,
+		.job = &job,
+		.words = &words,
+		.asked = w->asked,
+		.over_ns = w->how->over_ns,
+		.objects = w->objects,
+		.kept = w->kept,
+		.others_fd = w->others_fd,
+		.ring = w->ring,
+		.clock = &w->clock,
+		.opts = w->opts,
+	};
+	int err = stuck_nccl_job(w->nccl, w->how->over_ns, NULL, 0, false, &job);
+
+	npids = others_of(w, list[0].hash, pids);
+	for (size_t i = 0; i < npids; i++)
+		a.npids = add_one(a.pids, a.npids, pids[i]);
+	if (!err) {
+		narrow(w, &job, &a);
+		if (w->evidence && !words.goes_on)
+			words.folder =
+				evidence_next(w->evidence, &a, now + w->opts->realtime_offset_ns);
+		if (words.folder && evidence_take(w->evidence, &of))
+			words.folder = NULL;
+		say(w, &of, words.folder);
+		err = out_flush(w->opts->out);
+	}
+	nccl_job_free(&job);
+	ended_forget(w->ended);
+	if (w->others_fd >= 0)
+		close(w->others_fd);
+	w->others_fd = -1;
+	return err;
+}
+
+static int end_tick(struct watch *w, uint64_t now)
+{
+	switch (ended_due(w->ended, now, false, is_watched, w)) {
+	case ENDED_LOOK: return w->evidence && !ended_goes_on(w->ended) ? take_others(w) : 0;
+	case ENDED_TELL: return tell_ended(w, now);
+	default: return 0;
+	}
+}
+
 static void say_ended(struct watch *w, const struct hang_incident *a, uint64_t now)
 {
 	struct out *o = w->opts->out;
@@ -508,6 +721,15 @@ static int judge(struct watch *w, const struct nccl_job *job, const struct stuck
 	return err ? err : out_sync(w->opts->out);
 }
 
+static void forget_gone(struct watch *w)
+{
+	struct traced *t;
+	uint64_t now = now_ns();
+
+	hash_map_each(&w->traced, t) if (t->gone_ns && now - t->gone_ns > GONE_NS)
+		hash_map_remove(&w->traced, t);
+}
+
 static int look(struct watch *w)
 {
 	struct nccl_job job = { 0 };
@@ -518,6 +740,7 @@ static int look(struct watch *w)
 		stuck_nccl_search(w->nccl);
 	w->found_comm = false;
 	w->nfaults = 0;
+	forget_gone(w);
 	n = stuck_look_now(w->look, &rows);
 	err = n < 0 ? n : take_job(w, rows, n, &job);
 	if (!err)
@@ -533,6 +756,10 @@ static int look(struct watch *w)
 		err = ask(w, w->looked_ns);
 	if (!err)
 		err = judge(w, &job, rows, n, w->looked_ns);
+	for (size_t i = 0; i < w->npids; i++)
+		know(w, w->pids[i], KNOW_NS);
+	for (int i = 0; i < w->opts->npids; i++)
+		know(w, (uint32_t)w->opts->pids[i], KNOW_NS);
 	nccl_job_free(&job);
 	return err;
 }
@@ -548,6 +775,8 @@ static int watch_tick(struct sink *s, uint64_t now_ns)
 		w->flushed_ns = now_ns;
 		err = ring_buf_flush(w->ring, now_ns);
 	}
+	if (!err)
+		err = end_tick(w, now_ns);
 	if (err || (w->looked_ns && now_ns < w->looked_ns + pause))
 		return err;
 	return look(w);
@@ -567,6 +796,10 @@ static void watch_free(struct watch *w)
 	hang_close(w->hang);
 	evidence_close(w->evidence);
 	ring_buf_close(w->ring);
+	ended_close(w->ended);
+	stuck_stacks_close(w->kept);
+	if (w->others_fd >= 0)
+		close(w->others_fd);
 	objects_close(w->objects);
 	hash_map_close(&w->traced);
 	if (w->null.buf)
@@ -591,7 +824,9 @@ static int open_all(struct watch *w)
 		stuck_nccl_every(w->nccl, SEARCH_NS);
 	w->asked = asked_open();
 	w->hang = hang_open(w->how->over_ns);
-	if (!w->objects || !w->nccl || !w->asked || !w->hang ||
+	w->ended = ended_open();
+	w->kept = w->objects ? stuck_stacks_open(w->objects) : NULL;
+	if (!w->objects || !w->nccl || !w->asked || !w->hang || !w->ended || !w->kept ||
 	    stuck_look_open(&w->look, w->opts->calls, w->objects))
 		return -ENOMEM;
 	if (!w->how->dump)
@@ -612,6 +847,7 @@ static int watch_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	w->opts = s->opts = opts;
 	w->how = opts->own ? opts->own : &defaults;
+	w->others_fd = -1;
 	hash_map_open_of(&w->traced, struct traced, pid, 65536);
 	for (int i = 0; i < opts->npids; i++)
 		trace(w, (uint32_t)opts->pids[i]);
@@ -624,26 +860,40 @@ static int watch_open(struct sink *s, const struct sink_opts *opts)
 	return 0;
 }
 
+static void say_totals(struct watch *w)
+{
+	struct out *o = w->opts->out;
+
+	out_fmt(o, "%llu hang%s", (unsigned long long)w->nhangs, w->nhangs == 1 ? "" : "s");
+	if (w->nended)
+		out_fmt(o, ", %llu end%s by signals", (unsigned long long)w->nended,
+			w->nended == 1 ? "" : "s");
+	out_char(o, '\n');
+}
+
 static int watch_close(struct sink *s, const struct sink_end *end)
 {
 	struct watch *w = s->priv;
 	struct asked_seen seen;
+	int err = 0;
 
-	(void)end;
 	if (!w)
 		return 0;
+	/* what ends with us is none of its own */
+	while (strcmp(end->reason, "interrupted") != 0 && !err &&
+	       ended_due(w->ended, now_ns(), true, is_watched, w) == ENDED_TELL)
+		err = tell_ended(w, now_ns());
 	asked_seen(w->asked, &seen);
 	if (seen.cut)
 		msg_warn("there were more communicators, or calls that wait, than are compared: "
 			 "not all ranks that do not ask for the same were found");
 	if (!w->how->json)
-		out_fmt(s->opts->out, "%llu hang%s\n", (unsigned long long)w->nhangs,
-			w->nhangs == 1 ? "" : "s");
-	if (w->nhangs)
+		say_totals(w);
+	if (w->nhangs || w->nended)
 		s->status = STUCK_SOME;
 	watch_free(w);
 	s->priv = NULL;
-	return s->opts->out->error;
+	return err ? err : s->opts->out->error;
 }
 
 static void watch_wants(const void *own, struct sink_wants *wants)
@@ -651,6 +901,7 @@ static void watch_wants(const void *own, struct sink_wants *wants)
 	wants->for_programs = ((const struct watch_options *)own)->json;
 	wants->layers = api_layer(API_NCCL);
 	wants->threads = true;
+	wants->signals = true;
 }
 
 #define OPTION_STRUCT struct watch_options
