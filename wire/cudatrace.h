@@ -776,19 +776,19 @@ enum ct_signal_by { CT_SIGNAL_BY_ITSELF = 1, CT_SIGNAL_BY_PROCESS = 2, CT_SIGNAL
 #define CT_SIGNAL_STACK 16384
 #define CT_SIGNAL_THREADS 128 /* of a process, that are sent */
 struct ct_signal {
-	struct ct_hdr h;	     /* pid and tid 0: it may be about a process that is not traced */
-	__u64 begun_ns;		     /* of the process, CLOCK_MONOTONIC */
-	__u64 address;		     /* CT_SIGNAL_SENT by the kernel: of a fault */
-	__u32 tgid, tid;	     /* initial namespace */
+	struct ct_hdr h; /* pid and tid 0: it may be about a process that is not traced */
+	__u64 begun_ns;	 /* of the process, CLOCK_MONOTONIC */
+	__u64 address;	 /* CT_SIGNAL_SENT by the kernel: of a fault */
+	__u32 tgid, tid; /* initial namespace */
 	__u32 shown_tgid, shown_tid; /* ours; 0: not visible there */
 	__u32 parent;		     /* tgid */
 	__u32 sender, shown_sender;
 	__s32 code;   /* si_code */
 	__s32 status; /* CT_SIGNAL_EXIT: as wait(2) returns it */
 	__u8 signal;
-	__u8 what;    /* enum ct_signal_what */
-	__u8 by;      /* enum ct_signal_by */
-	__u8 handled; /* CT_SIGNAL_SENT: the process has a handler for it */
+	__u8 what;		/* enum ct_signal_what */
+	__u8 by;		/* enum ct_signal_by */
+	__u8 handled;		/* CT_SIGNAL_SENT: the process has a handler for it */
 	char comm[CT_COMM_LEN]; /* of the process, or of the thread; untrusted, as the next */
 	char by_comm[CT_COMM_LEN];
 	__u64 ip, sp, bp, lr;

@@ -170,7 +170,7 @@ struct sink_wants {
 	bool for_programs; /* the output is for programs, not for people */
 	/* it asks where threads are, and gets sink_opts.calls, and the head of a recording in sink_opts.file */
 	bool threads;
-	bool signals; /* it gets CT_SIGNAL records: what signals end processes */
+	bool signals;	      /* it gets CT_SIGNAL records: what signals end processes */
 	const char *files[2]; /* files that it writes in addition to the output; NULL: none */
 	bool handles;	      /* with SINKS_MEMORY: calls that make streams and the like, too */
 	bool blocks;	      /* it shows what allocators inside programs say of their blocks */
