@@ -13,7 +13,7 @@ from . import program
 Path = Union[str, 'os.PathLike[str]']
 
 #: The tables. Records of any other type, such as losses and samples of counters, are in "others".
-TABLES = ('calls', 'kernels', 'copies', 'sets', 'ranges', 'collectives', 'operators', 'processes', 'devices', 'stacks', 'others')
+TABLES = ('calls', 'kernels', 'copies', 'sets', 'ranges', 'collectives', 'operators', 'processes', 'devices', 'stacks', 'host', 'others')
 
 
 def read_columns(path: Path) -> Dict[str, Any]:

@@ -418,7 +418,9 @@ case_watch_ended_abort() {
 	expect "files" "$(cd "$(ended_folder)" && find . -type f -printf '%f %m\n' | sort | xargs)" \
 		"flight.ctrace 600 hang.json 600 kernel.log 600 machine.txt 600 processes.txt 600 stacks.txt 600"
 	ended_stack "$job_3" > "$T/stack"
-	grep -q '^      end_by_abort' "$T/stack" && grep -q '^      main' "$T/stack" || fail "no stack of rank 3: $(cat "$(ended_folder)/stacks.txt")"
+	for frame in end_by_abort main; do
+		grep -q "^      $frame" "$T/stack" || fail "no $frame in the stack of rank 3: $(cat "$(ended_folder)/stacks.txt")"
+	done
 	ended_stack "$job_0" | grep -q cudaStreamSynchronize || fail "no stack of rank 0: $(cat "$(ended_folder)/stacks.txt")"
 	"$CUDATRACE" info "$(ended_folder)/flight.ctrace" > "$T/info" 2>&1 || fail "the trace cannot be read: $(cat "$T/info")"
 	ct stuck --merge "$(ended_folder)/hang.json"

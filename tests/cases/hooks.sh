@@ -451,8 +451,8 @@ case_hooks_filtered_all() { # undisturbed
 		wait_for 10 grep -q forbidden "$T/out"
 		pid=$(pgrep -P "$CT" -x calls)
 		case $how in
-		*stays*) sleep 1.5 && expect "$how: threads" "$(ls "/proc/$pid/task" | wc -l)" 2 ;;
-		*) wait_for 5 eval '[ "$(ls "/proc/$pid/task" | wc -l)" = 1 ]' ;;
+		*stays*) sleep 1.5 && expect "$how: threads" "$(awk '$1 == "Threads:" { print $2 }' "/proc/$pid/status")" 2 ;;
+		*) wait_for 5 grep -qx "Threads:[[:space:]]1" "/proc/$pid/status" ;;
 		esac
 		used=$(awk '{ print $14 + $15 }' "/proc/$pid/stat")
 		sleep 1

@@ -297,7 +297,8 @@ case_record_rotate_no_file() {
 		[ ! -e "$T/$what.1" ] || fail "$what was renamed"
 	done
 	exec 9>&-
-	[ -c "$T/null" ] && [ -p "$T/pipe" ] || fail "something else is there: $(ls -l "$T")"
+	[ -c "$T/null" ] || fail "something else is there: $(ls -l "$T")"
+	[ -p "$T/pipe" ] || fail "something else is there: $(ls -l "$T")"
 }
 
 # numbers FILE [OPTIONS]: of all calls that it shows, in order, with their names.

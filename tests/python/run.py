@@ -158,7 +158,7 @@ def columns(cudatrace, folder):
     two = os.path.join(folder, 'traces', 'two.ctrace')
     out = os.path.join(folder, 'home', 'two.parquet')
     t = cudatrace.read(two)
-    names = ['calls', 'collectives', 'copies', 'devices', 'kernels', 'operators', 'others', 'processes', 'ranges', 'sets', 'stacks']
+    names = ['calls', 'collectives', 'copies', 'devices', 'host', 'kernels', 'operators', 'others', 'processes', 'ranges', 'sets', 'stacks']
     t.to_parquet(out)
     check('parquet-files', [name + '.parquet' for name in names], sorted(os.listdir(out)))
     has('parquet-there', 'is there already', message(t.to_parquet, out, kind=FileExistsError))
@@ -171,7 +171,7 @@ def columns(cudatrace, folder):
         print('skip columns: pyarrow is not installed')
         return
     tables = t.tables()
-    want = {'calls': 36, 'kernels': 20, 'copies': 8, 'sets': 4, 'ranges': 8, 'collectives': 0, 'operators': 0, 'processes': 6, 'devices': 4,
+    want = {'calls': 36, 'kernels': 20, 'copies': 8, 'sets': 4, 'ranges': 8, 'collectives': 0, 'operators': 0, 'processes': 6, 'devices': 4, 'host': 0,
             'stacks': 5, 'others': 25}
     check('columns-rows', want, {name: table.num_rows for name, table in tables.items()})
     check('columns-calls', [(c.name, c.start_ns, c.duration_ns, c.pid, c.tid) for c in t.calls],
